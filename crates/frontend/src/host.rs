@@ -1,0 +1,109 @@
+//! The running Python program, as the front end sees it.
+//!
+//! The Python crate implements [`Host`] over live objects; tests implement it over tables. Captured values are
+//! copied by value when the kernel is lowered: what the IR holds never changes behind its back.
+
+use ir::{Const, Scalar, Type};
+use std::sync::Arc;
+
+/// An object that only the host can look into: a function, a module, an enum class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ObjectId(pub u32);
+
+/// A Python value, as far as kernels can use it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum HostValue {
+    None,
+    Bool(bool),
+    /// A Python int (untyped literal).
+    Int(i128),
+    /// A Python float (untyped literal).
+    Float(f64),
+    Str(String),
+    /// A scalar of a known type: `wp.float64(1.0)`, a NumPy scalar, an `IntEnum` member gives `Int`.
+    Scalar(Scalar, Const),
+    /// A vector, matrix, quaternion, transform or struct instance: the constants of its leaves, in order.
+    Composite(Type, Vec<Const>),
+    /// A tuple or list.
+    Tuple(Vec<HostValue>),
+    /// A type: `wp.vec3`, `float`, a struct class, `wp.types.vector(3, wp.float64)`, also generic ones.
+    Type(TypePattern),
+    /// A name of the kernel language or of Python's builtins: `sin`, `tid`, `range`, `len`, `print`.
+    /// Members of `math` come as the kernel builtin of that meaning.
+    Builtin(String),
+    /// A `@func`. Its overloads come from [`Host::overloads`].
+    Func(ObjectId),
+    /// Anything else; its attributes can be asked for.
+    Object(ObjectId),
+}
+
+/// A type, or an annotation that stands for several: `Any`, `wp.array(dtype=Any)`, a vector of any length.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TypePattern {
+    /// Exactly this type.
+    Is(Type),
+    /// Any type at all (`typing.Any`).
+    Any,
+    /// Any scalar, any float, any integer (`wp.Scalar`, `wp.Float`, `wp.Int`).
+    AnyScalar,
+    AnyFloat,
+    AnyInt,
+    /// Parts left out are open.
+    Vector {
+        elem: Box<TypePattern>,
+        len: Option<u32>,
+    },
+    Matrix {
+        elem: Box<TypePattern>,
+        rows: Option<u32>,
+        cols: Option<u32>,
+    },
+    Quat(Box<TypePattern>),
+    Transform(Box<TypePattern>),
+    Array {
+        elem: Box<TypePattern>,
+        rank: u32,
+    },
+    Tuple(Vec<TypePattern>),
+    /// A function passed as an argument (`Callable`).
+    Callable,
+}
+
+/// A parameter of a kernel or function.
+#[derive(Clone, Debug)]
+pub struct ParamSource {
+    pub name: String,
+    /// The evaluated annotation. Functions may leave it out.
+    pub annotation: Option<TypePattern>,
+    pub default: Option<HostValue>,
+}
+
+/// Where a function's text is.
+#[derive(Clone, Debug)]
+pub struct FuncSource {
+    /// Unique name for messages: the Python `__qualname__`'s last part.
+    pub name: String,
+    pub file: String,
+    /// The whole text of the file, cell or exec'd string.
+    pub text: Arc<str>,
+    /// `co_firstlineno`: the line of the first decorator, or of `def`; from 1.
+    pub first_line: u32,
+    pub params: Vec<ParamSource>,
+    pub returns: Option<TypePattern>,
+}
+
+/// The running program. `scope` is the kernel or function in whose closure and globals a name is looked up.
+pub trait Host {
+    /// Source and signature of a kernel or function object.
+    fn source(&self, func: ObjectId) -> Result<Arc<FuncSource>, String>;
+    /// All functions of that name that a call may choose from, itself included.
+    fn overloads(&self, func: ObjectId) -> Vec<ObjectId>;
+    /// A name that the function's text uses and does not define: closure, then globals, then Python's builtins.
+    fn lookup(&self, scope: ObjectId, name: &str) -> Option<HostValue>;
+    /// Attribute of an object or module.
+    fn attribute(&self, object: ObjectId, name: &str) -> Option<HostValue>;
+    /// Value of a Python expression in the function's scope, with `locals` shadowing it (`wp.static`).
+    fn evaluate(&self, scope: ObjectId, expression: &str, locals: &[(String, HostValue)]) -> Result<HostValue, String>;
+    /// A name of an object for messages.
+    fn describe(&self, object: ObjectId) -> String;
+}

@@ -1,0 +1,45 @@
+//! Python source in, typed IR out.
+//!
+//! A kernel's file is parsed once; the function is found by its first line; names are resolved through [`Host`],
+//! which stands for the running Python program. One folder a dialect: [`warp`] is the first.
+
+pub mod host;
+pub mod source;
+pub mod warp;
+
+pub use host::{FuncSource, Host, HostValue, ObjectId, ParamSource, TypePattern};
+
+use diagnostics::{Diagnostic, SourceMap};
+use ir::{Module, Type};
+
+/// How a kernel is to be lowered.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Emit bounds, division and assert checks.
+    pub checked: bool,
+    /// Report NaN and infinite results of float stores.
+    pub check_finite: bool,
+    pub fast_math: bool,
+    /// Loops over a constant `range` of at most this many rounds are unrolled when their variable must be static.
+    pub max_unroll: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { checked: false, check_finite: false, fast_math: false, max_unroll: 16 }
+    }
+}
+
+/// A kernel and what it calls, verified.
+#[derive(Debug)]
+pub struct Lowered {
+    pub module: Module,
+    pub sources: SourceMap,
+}
+
+/// Every mistake found in a kernel and the functions it calls; never empty.
+#[derive(Debug)]
+pub struct Rejected {
+    pub diagnostics: Vec<Diagnostic>,
+    pub sources: SourceMap,
+}

@@ -1,0 +1,277 @@
+//! The op table. The enum, the text names, the verifier's rules and docs/ops.md all come from its rows.
+
+use crate::types::Class;
+
+/// What the verifier demands of operands, results, regions and attribute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// `n` operands and one result, all of one type whose scalar is in `classes`; composites go component by component.
+    Same { n: usize, classes: &'static [Class] },
+    /// As `Same` with `n` operands, but on scalars only.
+    SameScalar { n: usize, classes: &'static [Class] },
+    /// Two scalars of one type in `classes`, result bool.
+    Compare { classes: &'static [Class] },
+    /// One float scalar, result bool.
+    FloatTest,
+    /// A rule of its own, written out in the verifier under the op's name.
+    Own,
+}
+
+/// What an op does besides computing its results. Transforms decide by this alone what may be moved, merged or removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Results depend on operands and attribute only.
+    Pure,
+    /// Reads array memory.
+    Read,
+    /// Writes array memory (atomics also read it).
+    Write,
+    /// May end the thread with a report; otherwise pure.
+    Check,
+    /// Output that the user sees, in program order within a thread.
+    Print,
+    /// Owns regions, ends one, or calls: its effect is that of what it contains.
+    Control,
+}
+
+/// The kind of attribute that an op carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttrKind {
+    None,
+    Const,
+    /// A component or dimension number.
+    Index,
+    /// Static extents of a local array.
+    Extents,
+    /// The way from an array element to the piece accessed.
+    Path,
+    /// A path and the atomic operation.
+    Atomic,
+    Site,
+    Text,
+    Func,
+}
+
+/// The operation of `atomic`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AtomicOp {
+    Add,
+    Sub,
+    Min,
+    Max,
+    And,
+    Or,
+    Xor,
+    Exchange,
+}
+
+impl AtomicOp {
+    pub const ALL: [(AtomicOp, &'static str); 8] = [
+        (AtomicOp::Add, "add"),
+        (AtomicOp::Sub, "sub"),
+        (AtomicOp::Min, "min"),
+        (AtomicOp::Max, "max"),
+        (AtomicOp::And, "and"),
+        (AtomicOp::Or, "or"),
+        (AtomicOp::Xor, "xor"),
+        (AtomicOp::Exchange, "exchange"),
+    ];
+
+    pub fn name(self) -> &'static str {
+        AtomicOp::ALL.into_iter().find(|(op, _)| *op == self).map_or("", |(_, name)| name)
+    }
+}
+
+const INT: &[Class] = &[Class::Int];
+const FLOAT: &[Class] = &[Class::Float];
+const NUMBER: &[Class] = &[Class::Int, Class::Float];
+const BITS: &[Class] = &[Class::Int, Class::Bool];
+const ANY: &[Class] = &[Class::Int, Class::Float, Class::Bool];
+
+macro_rules! ops {
+    ($($variant:ident $name:literal $rule:expr, $attr:ident, $effect:ident, $doc:literal;)*) => {
+        /// An operation. Its row in the table says what it takes and does.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Op { $(#[doc = $doc] $variant,)* }
+
+        impl Op {
+            pub const ALL: &'static [Op] = &[$(Op::$variant,)*];
+
+            /// The name in IR text.
+            pub fn name(self) -> &'static str {
+                match self { $(Op::$variant => $name,)* }
+            }
+
+            pub fn rule(self) -> Rule {
+                match self { $(Op::$variant => $rule,)* }
+            }
+
+            pub fn attr_kind(self) -> AttrKind {
+                match self { $(Op::$variant => AttrKind::$attr,)* }
+            }
+
+            pub fn effect(self) -> Effect {
+                match self { $(Op::$variant => Effect::$effect,)* }
+            }
+
+            /// What the op means, for docs/ops.md.
+            pub fn doc(self) -> &'static str {
+                match self { $(Op::$variant => $doc,)* }
+            }
+        }
+    };
+}
+
+const fn same(n: usize, classes: &'static [Class]) -> Rule {
+    Rule::Same { n, classes }
+}
+
+const fn scalar(n: usize, classes: &'static [Class]) -> Rule {
+    Rule::SameScalar { n, classes }
+}
+
+const fn compare(classes: &'static [Class]) -> Rule {
+    Rule::Compare { classes }
+}
+
+ops! {
+    Const "const" Rule::Own, Const, Pure, "A scalar constant.";
+
+    Add "add" same(2, NUMBER), None, Pure, "Sum. Integers wrap.";
+    Sub "sub" same(2, NUMBER), None, Pure, "Difference. Integers wrap.";
+    Mul "mul" same(2, NUMBER), None, Pure, "Product, component by component on composites. Integers wrap.";
+    Div "div" same(2, NUMBER), None, Pure, "Quotient. Integers truncate toward zero; x / 0 is 0, and the least value / -1 is the least value. Floats as IEEE 754.";
+    Rem "rem" same(2, NUMBER), None, Pure, "Remainder with the sign of the dividend (C's `%` and `fmod`). For integers x rem 0 is x.";
+    FloorDiv "floordiv" same(2, NUMBER), None, Pure, "Quotient rounded toward minus infinity. For integers x / 0 is 0.";
+    Mod "mod" same(2, NUMBER), None, Pure, "Remainder with the sign of the divisor (Python's `%`). For integers x mod 0 is x. For floats r = fmod(x, y), plus y where r is not 0 and the signs of r and y differ.";
+    Neg "neg" same(1, NUMBER), None, Pure, "Negation. Integers wrap; floats flip the sign bit.";
+    Abs "abs" same(1, NUMBER), None, Pure, "Absolute value. The least integer stays itself.";
+    Min "min" same(2, NUMBER), None, Pure, "Smaller operand. A NaN counts as missing: min(a, b) is a where b is NaN, else a < b ? a : b.";
+    Max "max" same(2, NUMBER), None, Pure, "Larger operand. A NaN counts as missing: max(a, b) is a where b is NaN, else a > b ? a : b.";
+    Fma "fma" same(3, FLOAT), None, Pure, "a * b + c rounded once.";
+    CopySign "copysign" same(2, FLOAT), None, Pure, "Magnitude of the first, sign of the second.";
+
+    Sqrt "sqrt" same(1, FLOAT), None, Pure, "Square root, correctly rounded.";
+    Cbrt "cbrt" same(1, FLOAT), None, Pure, "Cube root.";
+    Exp "exp" same(1, FLOAT), None, Pure, "e to the power.";
+    Exp2 "exp2" same(1, FLOAT), None, Pure, "2 to the power.";
+    ExpM1 "expm1" same(1, FLOAT), None, Pure, "exp(x) - 1 without cancellation.";
+    Log "log" same(1, FLOAT), None, Pure, "Natural logarithm.";
+    Log2 "log2" same(1, FLOAT), None, Pure, "Logarithm to base 2.";
+    Log10 "log10" same(1, FLOAT), None, Pure, "Logarithm to base 10.";
+    Log1P "log1p" same(1, FLOAT), None, Pure, "log(1 + x) without cancellation.";
+    Sin "sin" same(1, FLOAT), None, Pure, "Sine of radians.";
+    Cos "cos" same(1, FLOAT), None, Pure, "Cosine of radians.";
+    Tan "tan" same(1, FLOAT), None, Pure, "Tangent of radians.";
+    Asin "asin" same(1, FLOAT), None, Pure, "Inverse sine; NaN outside [-1, 1].";
+    Acos "acos" same(1, FLOAT), None, Pure, "Inverse cosine; NaN outside [-1, 1].";
+    Atan "atan" same(1, FLOAT), None, Pure, "Inverse tangent.";
+    Atan2 "atan2" same(2, FLOAT), None, Pure, "Angle of the point (second, first).";
+    Sinh "sinh" same(1, FLOAT), None, Pure, "Hyperbolic sine.";
+    Cosh "cosh" same(1, FLOAT), None, Pure, "Hyperbolic cosine.";
+    Tanh "tanh" same(1, FLOAT), None, Pure, "Hyperbolic tangent.";
+    Asinh "asinh" same(1, FLOAT), None, Pure, "Inverse hyperbolic sine.";
+    Acosh "acosh" same(1, FLOAT), None, Pure, "Inverse hyperbolic cosine.";
+    Atanh "atanh" same(1, FLOAT), None, Pure, "Inverse hyperbolic tangent.";
+    Erf "erf" same(1, FLOAT), None, Pure, "Error function.";
+    Erfc "erfc" same(1, FLOAT), None, Pure, "1 - erf(x) without cancellation.";
+    Pow "pow" same(2, FLOAT), None, Pure, "First to the power of the second, as C's `pow`.";
+    Floor "floor" same(1, FLOAT), None, Pure, "Rounds toward minus infinity.";
+    Ceil "ceil" same(1, FLOAT), None, Pure, "Rounds toward plus infinity.";
+    Trunc "trunc" same(1, FLOAT), None, Pure, "Rounds toward zero.";
+    Round "round" same(1, FLOAT), None, Pure, "Rounds to nearest, halves away from zero.";
+    Rint "rint" same(1, FLOAT), None, Pure, "Rounds to nearest, halves to even.";
+    IsNan "isnan" Rule::FloatTest, None, Pure, "Whether the value is NaN.";
+    IsInf "isinf" Rule::FloatTest, None, Pure, "Whether the value is an infinity.";
+    IsFinite "isfinite" Rule::FloatTest, None, Pure, "Whether the value is neither NaN nor infinite.";
+
+    And "and" same(2, BITS), None, Pure, "Bitwise and.";
+    Or "or" same(2, BITS), None, Pure, "Bitwise or.";
+    Xor "xor" same(2, BITS), None, Pure, "Bitwise exclusive or.";
+    Not "not" same(1, BITS), None, Pure, "Bitwise complement.";
+    Shl "shl" same(2, INT), None, Pure, "Left shift. The amount is read as unsigned; one of the width or more gives 0.";
+    Shr "shr" same(2, INT), None, Pure, "Right shift, arithmetic for signed types. The amount is read as unsigned; one of the width or more gives 0, or -1 for a negative value.";
+    PopCount "popcount" same(1, INT), None, Pure, "Number of one bits.";
+    LeadingZeros "clz" same(1, INT), None, Pure, "Number of leading zero bits; the width for 0.";
+    TrailingZeros "ctz" same(1, INT), None, Pure, "Number of trailing zero bits; the width for 0.";
+    MulHigh "mulhi" scalar(2, INT), None, Pure, "High half of the double-width product.";
+
+    Eq "eq" compare(ANY), None, Pure, "Equal; false for NaN.";
+    Ne "ne" compare(ANY), None, Pure, "Not equal; true for NaN.";
+    Lt "lt" compare(ANY), None, Pure, "Less.";
+    Le "le" compare(ANY), None, Pure, "Less or equal.";
+    Gt "gt" compare(ANY), None, Pure, "Greater.";
+    Ge "ge" compare(ANY), None, Pure, "Greater or equal.";
+    Select "select" Rule::Own, None, Pure, "select c, a, b: a where the bool c holds, else b; any type but neither is skipped.";
+    Cast "cast" Rule::Own, None, Pure, "Conversion to the result's scalar type. Integer to integer wraps; float to integer truncates, saturates, and takes NaN to 0; anything to bool is `!= 0`; to a narrower float rounds to nearest even. Composites go component by component.";
+    Bitcast "bitcast" Rule::Own, None, Pure, "The same bits read as another scalar type of one size.";
+
+    Construct "construct" Rule::Own, None, Pure, "A composite, struct or tuple from its components in order.";
+    Splat "splat" Rule::Own, None, Pure, "A composite whose components are all the operand.";
+    Extract "extract" Rule::Own, Index, Pure, "Component number `index`; a matrix counts row by row.";
+    Insert "insert" Rule::Own, Index, Pure, "insert v, x {index}: v with that component replaced.";
+    ExtractDyn "extract_dyn" Rule::Own, None, Pure, "extract_dyn v, i (a matrix takes row and column, i64): that component, or 0 outside.";
+    InsertDyn "insert_dyn" Rule::Own, None, Pure, "insert_dyn v, x, i (a matrix takes row and column, i64): v with that component replaced, or v outside.";
+    Dot "dot" Rule::Own, None, Pure, "Sum of products of two vectors, added from the first component on, each step rounded.";
+    MatMul "matmul" Rule::Own, None, Pure, "Matrix by matrix, matrix by vector, or vector by matrix; sums run as in `dot`.";
+    Transpose "transpose" Rule::Own, None, Pure, "Rows become columns.";
+
+    Load "load" Rule::Own, Path, Read, "load a[i, j].path: an element, or the piece of it that the path names. Indices are i64 and in range.";
+    Store "store" Rule::Own, Path, Write, "store a[i, j].path, x: replaces the element or the piece.";
+    Atomic "atomic" Rule::Own, Atomic, Write, "atomic OP a[i, j].path, x: replaces the piece by OP of itself and x in one step, and gives what was there. On a composite each component is one step. Minimum and maximum as `min` and `max`.";
+    AtomicCas "atomic_cas" Rule::Own, Path, Write, "atomic_cas a[i, j].path, expected, x: stores x where the bits equal expected, in one step, and gives what was there.";
+    Extent "extent" Rule::Own, Index, Pure, "Length of an array along a dimension, i64.";
+    IsNull "is_null" Rule::Own, None, Pure, "Whether an array has no memory behind it.";
+    Address "address" Rule::Own, None, Pure, "Base address of an array, u64.";
+    Row "row" Rule::Own, None, Pure, "row a, i: the array of one dimension less at index i of the first.";
+    Subarray "subarray" Rule::Own, Index, Pure, "subarray a, start, count, step {dim}: a view with `count` elements along that dimension.";
+    WrapIndex "wrap_index" Rule::Own, Index, Pure, "wrap_index a, i {dim}: i, or i + extent where i is negative.";
+    LocalArray "local_array" Rule::Own, Extents, Control, "A zeroed array private to the thread, alive until the thread ends.";
+    ArrayFromAddress "array_from_address" Rule::Own, None, Pure, "array_from_address p, n0, n1, …: a contiguous array over memory at the u64 address p.";
+
+    Tid "tid" Rule::Own, Index, Pure, "Index of this thread along a dimension of the launch, i64. Kernels only.";
+    LaunchExtent "launch_extent" Rule::Own, Index, Pure, "Threads along a dimension of the launch, i64. Kernels only.";
+
+    CheckBounds "check_bounds" Rule::Own, Site, Check, "Ends the thread with a report unless the array has memory and 0 <= index < extent in every dimension.";
+    CheckIndex "check_index" Rule::Own, Site, Check, "check_index i, n: ends the thread with a report unless 0 <= i < n.";
+    CheckNonZero "check_nonzero" Rule::Own, Site, Check, "Ends the thread with a report where an integer divisor, or a component of it, is 0.";
+    CheckFinite "check_finite" Rule::Own, Site, Check, "Ends the thread with a report where a float, or a component, is NaN or infinite.";
+    Assert "assert" Rule::Own, Site, Check, "Ends the thread with a report where the bool operand is false.";
+    Print "print" Rule::Own, Text, Print, "Writes text: C's printf format over scalar operands, written in one piece.";
+
+    Call "call" Rule::Own, Func, Control, "Calls a function of the module.";
+    If "if" Rule::Own, None, Control, "Runs the first region where the bool operand holds, else the second; its results are what that region yields.";
+    For "for" Rule::Own, None, Control, "for i = lo to hi step s: as Python's range: i takes lo, lo + s, … before hi (s > 0) or above hi (s < 0); none for s = 0. The bounds are read once. Carries values through the body's parameters.";
+    Loop "loop" Rule::Own, None, Control, "Repeats its region until it breaks. Carries values through the region's parameters.";
+    Yield "yield" Rule::Own, None, Control, "Ends a region of `if` with its results.";
+    Continue "continue" Rule::Own, None, Control, "Ends this round of the nearest enclosing loop with the next values of its parameters.";
+    Break "break" Rule::Own, None, Control, "Leaves the nearest enclosing loop with its results.";
+    Return "return" Rule::Own, None, Control, "Leaves the function with its results; in a kernel ends the thread.";
+    Unreachable "unreachable" Rule::Own, None, Control, "Ends a region that control never reaches the end of.";
+}
+
+impl Op {
+    pub fn from_name(name: &str) -> Option<Op> {
+        Op::ALL.iter().copied().find(|op| op.name() == name)
+    }
+
+    pub fn is_terminator(self) -> bool {
+        matches!(self, Op::Yield | Op::Continue | Op::Break | Op::Return | Op::Unreachable)
+    }
+
+    pub fn is_pure(self) -> bool {
+        self.effect() == Effect::Pure
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_distinct_and_found() {
+        for &op in Op::ALL {
+            assert_eq!(Op::from_name(op.name()), Some(op));
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! What every device shares: the calling convention of compiled kernels, failure records, text output, math.
+//!
+//! In: a compiled kernel's entry point and packed arguments. Out: the launch's effects, and at most one [`Fault`].
+//! The interpreter and compiled code call the very functions of [`math`] and [`format`], so their bits agree.
+
+pub mod abi;
+pub mod format;
+pub mod math;
+
+pub use abi::{EntryPoint, Fault, FaultRecord, LaunchBounds};
