@@ -1,1 +1,5 @@
-//! (being written)
+//! Every pass in order.
+
+pub mod cache;
+pub mod counters;
+pub mod key;

@@ -1,0 +1,93 @@
+//! From optimized IR to code that can run.
+//!
+//! In: a [`Unit`] and a [`Specialization`]. Out: a loaded module, from this process, the disk cache or LLVM, whichever
+//! has it first.
+
+use crate::cache::DiskCache;
+use crate::counters::{Mishap, Phase, record, record_mishap, timed};
+use crate::key::Key;
+use crate::unit::Unit;
+use codegen::{CpuOptions, LoadedModule};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Instant;
+
+/// What compiled code may rely on beyond the kernel's types. The launch checks it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Specialization {
+    /// Every array argument is row-major without gaps.
+    pub contiguous: bool,
+    /// Dimensions of the launch.
+    pub rank: u32,
+}
+
+impl Specialization {
+    pub fn options(self) -> CpuOptions {
+        CpuOptions { contiguous: self.contiguous }
+    }
+}
+
+/// Loaded code by key. Code that no kernel holds any more stays until there is too much of it.
+static LOADED: Mutex<Option<HashMap<Key, Arc<LoadedModule>>>> = Mutex::new(None);
+const MAX_LOADED: usize = 1024;
+
+/// Compiles a unit, or finds it compiled.
+pub fn load(unit: &Unit, special: Specialization, disk: Option<&DiskCache>) -> Result<Arc<LoadedModule>, codegen::Error> {
+    let start = Instant::now();
+    let key = key(unit, special);
+    if let Some(known) = loaded().as_ref().and_then(|modules| modules.get(&key).cloned()) {
+        record(Phase::Reused, start.elapsed());
+        return Ok(known);
+    }
+    let symbol = codegen::symbol(&unit.module, unit.kernel);
+    let module = match read(&key, disk, &symbol) {
+        Some(module) => module,
+        None => {
+            let object =
+                timed(Phase::Generated, || codegen::compile(&unit.module, unit.kernel, &special.options()))?;
+            if let Some(disk) = disk {
+                disk.write(&key, &object);
+            }
+            timed(Phase::Loaded, || codegen::load(&object, &symbol))?
+        }
+    };
+    Ok(keep(key, Arc::new(module)))
+}
+
+/// Loads the disk's object; one that does not link is as good as damaged.
+fn read(key: &Key, disk: Option<&DiskCache>, symbol: &str) -> Option<LoadedModule> {
+    let start = Instant::now();
+    let object = disk?.read(key)?;
+    record(Phase::Cached, start.elapsed());
+    let module = timed(Phase::Loaded, || codegen::load(&object, symbol));
+    module.inspect_err(|_| record_mishap(Mishap::Damaged)).ok()
+}
+
+/// Where two threads compiled the same code, both get the first one's.
+fn keep(key: Key, module: Arc<LoadedModule>) -> Arc<LoadedModule> {
+    let mut loaded = loaded();
+    let modules = loaded.get_or_insert_default();
+    if modules.len() >= MAX_LOADED {
+        modules.retain(|_, module| Arc::strong_count(module) > 1);
+    }
+    modules.entry(key).or_insert(module).clone()
+}
+
+fn loaded() -> MutexGuard<'static, Option<HashMap<Key, Arc<LoadedModule>>>> {
+    LOADED.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+fn key(unit: &Unit, special: Specialization) -> Key {
+    let text = unit.module.to_string();
+    let target = codegen::target();
+    let flags = [u8::from(unit.module.fast_math), u8::from(special.contiguous), special.rank as u8];
+    Key::new(&[
+        text.as_bytes(),
+        &flags,
+        target.triple.as_bytes(),
+        target.cpu.as_bytes(),
+        target.features.as_bytes(),
+        env!("CARGO_PKG_VERSION").as_bytes(),
+        codegen::llvm_version().as_bytes(),
+    ])
+}

@@ -1,0 +1,94 @@
+//! From a live kernel to optimized IR.
+//!
+//! In: a kernel as the host sees it and the types of its arguments. Out: a [`Unit`], which needs no host any more.
+
+use crate::counters::{Phase, record, timed};
+use crate::writes::written_params;
+use diagnostics::SourceMap;
+use frontend::{FuncSource, Host, HostValue, ObjectId, Options, Rejected};
+use ir::{FuncRef, Function, Module, Type};
+use std::cell::Cell;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A kernel with everything it calls inlined, optimized and verified.
+#[derive(Debug)]
+pub struct Unit {
+    pub module: Module,
+    pub kernel: FuncRef,
+    /// What the spans of the module's sites point into.
+    pub sources: SourceMap,
+    /// Per parameter: whether the kernel may write to the array that it is given.
+    pub written: Vec<bool>,
+}
+
+impl Unit {
+    pub fn func(&self) -> &Function {
+        self.module.func(self.kernel)
+    }
+}
+
+/// A kernel's typed IR, as the front end made it.
+pub fn lower(
+    host: &dyn Host,
+    kernel: ObjectId,
+    arg_types: &[Type],
+    options: &Options,
+) -> Result<frontend::Lowered, Rejected> {
+    let host = Timed { host, reading: Cell::new(Duration::ZERO) };
+    let start = Instant::now();
+    let lowered = frontend::warp::lower_kernel(&host, kernel, arg_types, options);
+    let reading = host.reading.get();
+    record(Phase::Captured, reading);
+    record(Phase::Inferred, start.elapsed().saturating_sub(reading));
+    lowered
+}
+
+/// A kernel's optimized IR.
+pub fn build(host: &dyn Host, kernel: ObjectId, arg_types: &[Type], options: &Options) -> Result<Unit, Rejected> {
+    Ok(optimize(lower(host, kernel, arg_types, options)?))
+}
+
+/// The rest of [`build`], for IR that is there already.
+pub fn optimize(lowered: frontend::Lowered) -> Unit {
+    let frontend::Lowered { mut module, sources } = lowered;
+    timed(Phase::Optimized, || transform::optimize(&mut module));
+    let kernel = module.kernel().unwrap_or_else(|| panic!("no kernel is left after optimization:\n{module}"));
+    let written = written_params(module.func(kernel));
+    Unit { module, kernel, sources, written }
+}
+
+/// Passes every question on and measures how long sources take to read.
+struct Timed<'h> {
+    host: &'h dyn Host,
+    reading: Cell<Duration>,
+}
+
+impl Host for Timed<'_> {
+    fn source(&self, func: ObjectId) -> Result<Arc<FuncSource>, String> {
+        let start = Instant::now();
+        let source = self.host.source(func);
+        self.reading.set(self.reading.get() + start.elapsed());
+        source
+    }
+
+    fn overloads(&self, func: ObjectId) -> Vec<ObjectId> {
+        self.host.overloads(func)
+    }
+
+    fn lookup(&self, scope: ObjectId, name: &str) -> Option<HostValue> {
+        self.host.lookup(scope, name)
+    }
+
+    fn attribute(&self, object: ObjectId, name: &str) -> Option<HostValue> {
+        self.host.attribute(object, name)
+    }
+
+    fn evaluate(&self, scope: ObjectId, expression: &str, locals: &[(String, HostValue)]) -> Result<HostValue, String> {
+        self.host.evaluate(scope, expression, locals)
+    }
+
+    fn describe(&self, object: ObjectId) -> String {
+        self.host.describe(object)
+    }
+}
