@@ -4,6 +4,8 @@
 //! The interpreter and compiled code call the very functions of [`math`] and [`format`], so their bits agree.
 
 pub mod abi;
+pub mod atomics;
+mod float_format;
 pub mod format;
 pub mod math;
 
