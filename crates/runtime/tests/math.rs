@@ -181,7 +181,7 @@ const UNARY_VALUES: &[(&str, &[(f64, f64)])] = &[
     ("acosh", &[(1.0, 0.0), (0.5, NAN), (-5e7, NAN), (-INF, NAN), (INF, INF), (-5.0, NAN)]),
     ("atanh", &[(0.0, 0.0), (-0.0, -0.0), (1.0, INF), (-1.0, -INF), (1.5, NAN), (INF, NAN)]),
     ("erf", &[(0.0, 0.0), (-0.0, -0.0), (INF, 1.0), (-INF, -1.0), (30.0, 1.0)]),
-    ("erfc", &[(0.0, 1.0), (INF, 0.0), (-INF, 2.0), (30.0, 2.564_656_203_756_111_7e-393)]),
+    ("erfc", &[(0.0, 1.0), (INF, 0.0), (-INF, 2.0), (30.0, 0.0)]),
 ];
 
 #[test]
@@ -252,7 +252,7 @@ fn huge_and_denormal_arguments() {
     let sin = unary_f64("sin").unwrap();
     // Reference values of the exact functions, from a computation with 200 digits.
     assert_eq!(sin(1e22), -0.852_200_849_767_188_8);
-    assert_eq!(unary_f64("cos").unwrap()(1e22), 0.523_214_785_395_138_95);
+    assert_eq!(unary_f64("cos").unwrap()(1e22), 0.523_214_785_395_139);
     assert_eq!(unary_f32("sin").unwrap()(1e30), -0.791_163_44);
     assert_eq!(unary_f32("exp").unwrap()(-103.0), f32::from_bits(1));
     assert_eq!(unary_f32("exp").unwrap()(88.8), f32::INFINITY);
