@@ -8,5 +8,6 @@ pub mod atomics;
 mod float_format;
 pub mod format;
 pub mod math;
+pub mod narrow;
 
 pub use abi::{EntryPoint, Fault, FaultRecord, LaunchBounds};

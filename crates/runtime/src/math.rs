@@ -14,8 +14,8 @@
 //! ```
 
 use crate::abi::gs_fault;
-use crate::atomics;
 use crate::format::gs_print;
+use crate::{atomics, narrow};
 
 /// A function of one float, as compiled code calls it.
 pub type Unary<T> = extern "C" fn(T) -> T;
@@ -146,11 +146,12 @@ fn floor_mod_f64(x: f64, y: f64) -> f64 {
     if r != 0.0 && (r < 0.0) != (y < 0.0) { r + y } else { r }
 }
 
-/// Every function that compiled code may link: math, atomics, `gs_fault` and `gs_print`, by name and address.
+/// Every function that compiled code may link: math, atomics, narrowing casts, `gs_fault` and `gs_print`, by name and address.
 pub fn symbols() -> Vec<(&'static str, usize)> {
     let mut symbols = unary_symbols();
     symbols.extend(binary_symbols());
     symbols.extend(atomics::symbols());
+    symbols.extend(narrow::symbols());
     symbols.push(("gs_fault", gs_fault as *const () as usize));
     symbols.push(("gs_print", gs_print as *const () as usize));
     symbols
