@@ -1,0 +1,66 @@
+# `make demo` runs the main job, `make test` every check, `make dev` installs for editing; each sets up what is missing.
+#
+# Needs Rust, a C compiler and Python 3.10 or newer with venv. Everything else comes from PyPI and crates.io, into .venv
+# and target. A second call does only what has changed.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.PHONY: demo test dev lint rust-tests python-tests wheel clean
+
+PYTHON ?= python3
+DEMO ?=
+BIN := .venv/bin
+
+# With another HOME than the one that Rust was installed under, rustup must be told where its toolchains are.
+ifeq ($(RUSTUP_HOME)$(wildcard $(HOME)/.rustup),)
+  RUST := $(realpath $(dir $(shell command -v cargo))../..)
+  ifneq ($(wildcard $(RUST)/.rustup),)
+    export RUSTUP_HOME := $(RUST)/.rustup
+  endif
+endif
+
+demo: dev
+	$(BIN)/gridstride demo $(DEMO)
+
+test: dev lint rust-tests python-tests
+
+# Cargo decides what is stale; the module is then where an editable install finds it.
+dev: .venv/packages
+	$(BIN)/python build_backend/gridstride_build.py
+	$(MAKE) --no-print-directory .venv/installed
+
+lint: .venv/packages
+	cargo fmt --all --check
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	cargo xtask tidy
+	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+
+rust-tests: .venv/packages
+	if cargo nextest --version >/dev/null 2>&1; then \
+	    cargo nextest run --workspace --locked --no-fail-fast --status-level fail; \
+	    cargo test --workspace --locked --doc --quiet; \
+	else \
+	    cargo test --workspace --locked --no-fail-fast; \
+	fi
+
+python-tests: dev
+	$(BIN)/python -m pytest
+
+# For other machines, in the release profile: dist/gridstride-*.whl.
+wheel: .venv/packages
+	$(BIN)/python -m pip wheel --quiet --no-build-isolation --no-deps --wheel-dir dist .
+
+clean:
+	rm -rf .venv target dist out python/gridstride/_native.abi3.so
+
+.venv/packages: build_backend/requirements.txt tests/requirements.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r build_backend/requirements.txt -r tests/requirements.txt
+	ln -sfn "$$($(BIN)/python -c 'import mlc_llvm_static as llvm; print(llvm.get_prefix())')" .venv/llvm
+	touch $@
+
+.venv/installed: pyproject.toml build_backend/gridstride_build.py Cargo.toml .venv/packages
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
+	touch $@
