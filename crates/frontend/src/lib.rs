@@ -10,7 +10,7 @@ pub mod warp;
 pub use host::{FuncSource, Host, HostValue, ObjectId, ParamSource, TypePattern};
 
 use diagnostics::{Diagnostic, SourceMap};
-use ir::{Module, Type};
+use ir::Module;
 
 /// How a kernel is to be lowered.
 #[derive(Clone, Debug)]
@@ -22,11 +22,13 @@ pub struct Options {
     pub fast_math: bool,
     /// Loops over a constant `range` of at most this many rounds are unrolled when their variable must be static.
     pub max_unroll: u32,
+    /// Dimensions of the launch, 1 to 4.
+    pub launch_rank: u32,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { checked: false, check_finite: false, fast_math: false, max_unroll: 16 }
+        Options { checked: false, check_finite: false, fast_math: false, max_unroll: 16, launch_rank: 1 }
     }
 }
 

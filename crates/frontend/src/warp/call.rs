@@ -1,0 +1,169 @@
+//! Calls: what is called, with which arguments; `static(…)`.
+
+use super::lower::{Binding, Lower, Result, Scope};
+use super::operand::Operand;
+use crate::HostValue;
+use diagnostics::Span;
+use ir::{Attr, Op, Scalar, Type, Value};
+use ruff_python_ast::{Expr, ExprCall};
+
+/// Evaluated arguments of a call.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Args {
+    pub(crate) positional: Vec<Operand>,
+    pub(crate) named: Vec<(String, Operand)>,
+    /// Where each stands: the positional ones, then the named ones.
+    pub(crate) spans: Vec<Span>,
+}
+
+impl Args {
+    pub(crate) fn positional(operands: &[Operand], span: Span) -> Args {
+        Args { positional: operands.to_vec(), named: Vec::new(), spans: vec![span; operands.len()] }
+    }
+
+    /// The span of positional argument `index`, or `call`.
+    pub(crate) fn span(&self, index: usize, call: Span) -> Span {
+        self.spans.get(index).copied().unwrap_or(call)
+    }
+
+    /// Removes a named argument.
+    pub(crate) fn take(&mut self, name: &str) -> Option<Operand> {
+        let index = self.named.iter().position(|(known, _)| known == name)?;
+        self.spans.remove(self.positional.len() + index);
+        Some(self.named.remove(index).1)
+    }
+}
+
+impl Lower<'_, '_> {
+    pub(crate) fn call(&mut self, call: &ExprCall) -> Result<Operand> {
+        let span = self.span_of(call);
+        let callee = self.expr(&call.func)?;
+        if callee == Operand::Static(HostValue::Builtin("static".into())) {
+            return self.static_expression(call, span);
+        }
+        let args = self.arguments(call)?;
+        match callee {
+            Operand::Static(HostValue::Func(func)) => self.call_function(func, args, span),
+            Operand::Static(HostValue::Type(pattern)) => self.construct(&pattern, args, span),
+            Operand::Static(HostValue::Builtin(name)) => match name.as_str() {
+                "tid" => self.single_tid(span),
+                _ => self.builtin(&name, args, span),
+            },
+            Operand::Method(base, name) => self.method(&base, &name, args, span),
+            other => {
+                let what = self.describe(&other);
+                let report = self
+                    .report("not-callable", span, format!("{what} cannot be called in a kernel"))
+                    .help("kernels can call builtins, types and functions decorated with `@wp.func`");
+                Err(self.emit(report))
+            }
+        }
+    }
+
+    fn arguments(&mut self, call: &ExprCall) -> Result<Args> {
+        let mut args = Args::default();
+        let mut failed = None;
+        for arg in &call.arguments.args {
+            let (expr, is_starred) = match arg {
+                Expr::Starred(starred) => (&*starred.value, true),
+                _ => (arg, false),
+            };
+            let span = self.span_of(arg);
+            match self.expr(expr) {
+                Ok(operand) if is_starred => {
+                    let items = self.items(&operand, span)?;
+                    args.spans.extend(vec![span; items.len()]);
+                    args.positional.extend(items);
+                }
+                Ok(operand) => {
+                    args.spans.push(span);
+                    args.positional.push(operand);
+                }
+                Err(reported) => failed = Some(reported),
+            }
+        }
+        for keyword in &call.arguments.keywords {
+            let span = self.span_of(&keyword.value);
+            let Some(name) = &keyword.arg else {
+                return Err(self.error("unsupported-syntax", span, "`**` arguments cannot be used in a kernel"));
+            };
+            match self.expr(&keyword.value) {
+                Ok(operand) => {
+                    args.spans.push(span);
+                    args.named.push((name.to_string(), operand));
+                }
+                Err(reported) => failed = Some(reported),
+            }
+        }
+        failed.map_or(Ok(args), Err)
+    }
+
+    /// `static(expression)`: Python evaluates it now, in the kernel's scope.
+    fn static_expression(&mut self, call: &ExprCall, span: Span) -> Result<Operand> {
+        let [expr] = &*call.arguments.args else {
+            return Err(self.error("wrong-arguments", span, "`static` takes one expression"));
+        };
+        let text = format!("({})", self.text_of(expr));
+        let Scope::Host(scope) = self.scope else {
+            return self.expr(expr);
+        };
+        let locals: Vec<(String, HostValue)> = self
+            .names
+            .iter()
+            .filter_map(|(name, binding)| match binding {
+                Binding::Is(Operand::Static(value)) => Some((name.clone(), value.clone())),
+                _ => None,
+            })
+            .collect();
+        match self.unit.host.evaluate(scope, &text, &locals) {
+            Ok(value) => Ok(Operand::Static(value)),
+            Err(message) => {
+                let report = self
+                    .report("static-failed", span, format!("`static` raised {message}"))
+                    .help("a static expression may use constants, globals and closure variables, not run-time values");
+                Err(self.emit(report))
+            }
+        }
+    }
+
+    /// `i, j = tid()`: the first `arity` indices of the thread, i32.
+    pub(crate) fn call_tid(&mut self, arity: usize, span: Span) -> Result<Vec<Operand>> {
+        self.require_kernel(span)?;
+        if !(1..=4).contains(&arity) {
+            return Err(self.error("wrong-arguments", span, "`tid()` gives 1 to 4 indices"));
+        }
+        Ok((0..arity as u32)
+            .map(|dim| {
+                let index = self.thread_index(Op::Tid, dim);
+                Operand::Value(self.b().cast(index, Scalar::I32))
+            })
+            .collect())
+    }
+
+    /// `i = tid()`: the thread's number in the launch, row by row.
+    fn single_tid(&mut self, span: Span) -> Result<Operand> {
+        self.require_kernel(span)?;
+        let mut number = self.thread_index(Op::Tid, 0);
+        for dim in 1..self.unit.options.launch_rank {
+            let extent = self.thread_index(Op::LaunchExtent, dim);
+            let index = self.thread_index(Op::Tid, dim);
+            let scaled = self.b().binary(Op::Mul, number, extent);
+            number = self.b().binary(Op::Add, scaled, index);
+        }
+        Ok(Operand::Value(self.b().cast(number, Scalar::I32)))
+    }
+
+    fn thread_index(&mut self, op: Op, dim: u32) -> Value {
+        self.b().push1(op, &[], Attr::Index(dim), Type::i64())
+    }
+
+    fn require_kernel(&mut self, span: Span) -> Result<()> {
+        if self.is_kernel {
+            return Ok(());
+        }
+        let report = self
+            .report("tid-outside-kernel", span, "`tid()` can only be called in a kernel")
+            .help("pass the index to the function as an argument");
+        Err(self.emit(report))
+    }
+}

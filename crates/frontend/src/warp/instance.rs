@@ -1,0 +1,317 @@
+//! Calls of `@func`s: the choice among overloads, and one lowered instance for each set of argument types.
+
+use super::builtins::LIBRARY;
+use super::call::Args;
+use super::lower::{Lower, Reported, Result, Scope};
+use super::operand::Operand;
+use super::pattern;
+use super::unit::{Argument, Returns};
+use crate::source::ParsedFile;
+use crate::{FuncSource, HostValue, ObjectId, ParamSource, TypePattern};
+use diagnostics::Span;
+use ir::{Attr, FuncRef, FunctionKind, Op, Type};
+use ruff_python_ast::{Expr, Number, StmtFunctionDef};
+use std::sync::{Arc, OnceLock};
+
+/// A function that can be called: signature and syntax.
+#[derive(Clone, Debug)]
+pub(crate) struct Callee {
+    pub(crate) name: String,
+    pub(crate) scope: Scope,
+    pub(crate) params: Vec<ParamSource>,
+    returns: Option<TypePattern>,
+    pub(crate) parsed: Arc<ParsedFile>,
+    /// By line for the user's functions, by position in the file for the library's.
+    place: Place,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Line(u32),
+    Nth(usize),
+}
+
+/// A function lowered, or being lowered, for given arguments.
+#[derive(Clone, Debug)]
+pub(crate) struct Instance {
+    pub(crate) name: String,
+    scope: Scope,
+    file: String,
+    place: Place,
+    arguments: String,
+    state: State,
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    InProgress,
+    Done(FuncRef, Returns),
+    Failed,
+}
+
+impl Callee {
+    pub(crate) fn of_host(object: ObjectId, source: &FuncSource, parsed: Arc<ParsedFile>) -> Callee {
+        Callee {
+            name: source.name.clone(),
+            scope: Scope::Host(object),
+            params: source.params.clone(),
+            returns: source.returns.clone(),
+            parsed,
+            place: Place::Line(source.first_line),
+        }
+    }
+
+    pub(crate) fn def<'p>(&self, parsed: &'p ParsedFile) -> &'p StmtFunctionDef {
+        let found = match self.place {
+            Place::Line(line) => parsed.function(&self.name, line),
+            Place::Nth(n) => parsed.functions().nth(n),
+        };
+        found.unwrap_or_else(|| panic!("`{}` was found before", self.name))
+    }
+
+    /// The return types, where the annotation names them.
+    pub(crate) fn return_types(&self) -> Option<Vec<Type>> {
+        match self.returns.as_ref()? {
+            TypePattern::Is(ty) => Some(vec![*ty]),
+            TypePattern::Tuple(items) => items
+                .iter()
+                .map(|item| if let TypePattern::Is(ty) = item { Some(*ty) } else { None })
+                .collect::<Option<_>>(),
+            _ => None,
+        }
+    }
+
+    fn signature(&self) -> String {
+        let params = self.params.iter().map(|param| match &param.annotation {
+            Some(annotation) => format!("{}: {}", param.name, pattern::pattern_name(annotation)),
+            None => param.name.clone(),
+        });
+        format!("{}({})", self.name, params.collect::<Vec<_>>().join(", "))
+    }
+}
+
+/// Functions of the kernel library, read once.
+fn library() -> &'static Vec<Callee> {
+    static FUNCTIONS: OnceLock<Vec<Callee>> = OnceLock::new();
+    FUNCTIONS.get_or_init(|| {
+        let mut all = Vec::new();
+        for (file, text) in LIBRARY {
+            let parsed = ParsedFile::open(file, &(*text).into());
+            for (n, def) in parsed.functions().enumerate() {
+                let params = def.parameters.iter_non_variadic_params().map(|param| ParamSource {
+                    name: param.parameter.name.to_string(),
+                    annotation: param.parameter.annotation.as_deref().and_then(annotation),
+                    default: param.default.as_deref().and_then(literal),
+                });
+                all.push(Callee {
+                    name: def.name.to_string(),
+                    scope: Scope::Library,
+                    params: params.collect(),
+                    returns: None,
+                    parsed: parsed.clone(),
+                    place: Place::Nth(n),
+                });
+            }
+        }
+        all
+    })
+}
+
+/// Whether the kernel library has a function of that name.
+pub(crate) fn is_in_library(name: &str) -> bool {
+    library().iter().any(|callee| callee.name == name)
+}
+
+fn annotation(expr: &Expr) -> Option<TypePattern> {
+    let Expr::Name(name) = expr else { return None };
+    match pattern::library_type(name.id.as_str()) {
+        Some(pattern) => Some(pattern),
+        None => panic!("the kernel library names an unknown type `{}`", name.id),
+    }
+}
+
+fn literal(expr: &Expr) -> Option<HostValue> {
+    match expr {
+        Expr::NumberLiteral(number) => match &number.value {
+            Number::Int(value) => value.as_i64().map(|value| HostValue::Int(value.into())),
+            Number::Float(value) => Some(HostValue::Float(*value)),
+            Number::Complex { .. } => None,
+        },
+        Expr::BooleanLiteral(value) => Some(HostValue::Bool(value.value)),
+        Expr::NoneLiteral(_) => Some(HostValue::None),
+        _ => None,
+    }
+}
+
+impl Lower<'_, '_> {
+    /// Calls a function of the user's, or an overload of it.
+    pub(crate) fn call_function(&mut self, func: ObjectId, args: Args, span: Span) -> Result<Operand> {
+        let mut candidates = Vec::new();
+        for overload in self.unit.host.overloads(func) {
+            candidates.push(self.unit.callee(overload)?);
+        }
+        self.call_best(&candidates, &args, span)
+    }
+
+    /// Calls a function of the kernel library; `None` where it has none of that name.
+    pub(crate) fn call_library(&mut self, name: &str, args: Args, span: Span) -> Option<Result<Operand>> {
+        let candidates: Vec<Callee> = library().iter().filter(|callee| callee.name == name).cloned().collect();
+        if candidates.is_empty() { None } else { Some(self.call_best(&candidates, &args, span)) }
+    }
+
+    fn call_best(&mut self, candidates: &[Callee], args: &Args, span: Span) -> Result<Operand> {
+        let mut best: Option<(u32, &Callee, Vec<Operand>)> = None;
+        let mut reason = String::new();
+        for callee in candidates {
+            match self.bind(callee, args) {
+                Ok((cost, operands)) if best.as_ref().is_none_or(|(known, ..)| cost < *known) => {
+                    best = Some((cost, callee, operands));
+                }
+                Ok(_) => {}
+                Err(why) => reason = why,
+            }
+        }
+        if let Some((_, callee, operands)) = best {
+            return self.call_instance(&callee.clone(), operands, span);
+        }
+        let given: Vec<String> = args.positional.iter().map(|operand| self.describe(operand)).collect();
+        let name = candidates.first().map_or("", |callee| callee.name.as_str());
+        let known: Vec<String> = candidates.iter().map(|callee| format!("`{}`", callee.signature())).collect();
+        let report = self
+            .report("no-overload", span, format!("`{name}` cannot be called with {}", listed(&given)))
+            .label(reason)
+            .help(format!("it is defined as {}", known.join(", ")));
+        Err(self.emit(report))
+    }
+
+    /// The operand of each parameter and how far they are from an exact match, or why the call does not fit.
+    fn bind(&self, callee: &Callee, args: &Args) -> std::result::Result<(u32, Vec<Operand>), String> {
+        if args.positional.len() > callee.params.len() {
+            return Err(format!("takes {} arguments, {} given", callee.params.len(), args.positional.len()));
+        }
+        if let Some((name, _)) = args.named.iter().find(|(name, _)| !callee.params.iter().any(|p| p.name == *name)) {
+            return Err(format!("has no parameter `{name}`"));
+        }
+        let mut operands = Vec::new();
+        let mut cost = 0;
+        for (i, param) in callee.params.iter().enumerate() {
+            let named = args.named.iter().find(|(name, _)| *name == param.name).map(|(_, operand)| operand.clone());
+            let default = || param.default.clone().map(Operand::Static);
+            let operand = match (args.positional.get(i), named) {
+                (Some(_), Some(_)) => return Err(format!("got `{}` twice", param.name)),
+                (Some(operand), None) => operand.clone(),
+                (None, named) => named.or_else(default).ok_or_else(|| format!("lacks `{}`", param.name))?,
+            };
+            match self.distance(&operand, param.annotation.as_ref()) {
+                Some(distance) => cost += distance,
+                None => return Err(format!("{} does not fit `{}`", self.describe(&operand), param.name)),
+            }
+            operands.push(operand);
+        }
+        Ok((cost, operands))
+    }
+
+    /// 0 for the very type, more for a literal that converts and for a pattern; `None` where it does not fit.
+    fn distance(&self, operand: &Operand, annotation: Option<&TypePattern>) -> Option<u32> {
+        let is_static_only = self.type_of(operand).is_none();
+        let Some(annotation) = annotation else { return Some(8) };
+        if is_static_only {
+            return match (operand, annotation) {
+                (_, TypePattern::Any | TypePattern::Callable) => Some(8),
+                // A null array.
+                (operand, TypePattern::Is(ty)) if ty.is_array() && operand.is_none() => Some(1),
+                _ => None,
+            };
+        }
+        let ty = self.type_of(operand)?;
+        match annotation {
+            TypePattern::Is(wanted) if *wanted == ty => Some(0),
+            TypePattern::Is(wanted) => {
+                let Operand::Static(value) = operand else { return None };
+                let scalar = wanted.as_scalar()?;
+                let fits = super::operand::literal_as(value, scalar).is_some();
+                // An integer literal is closer to another integer type than to a float.
+                fits.then_some(if scalar.class() == ty.as_scalar()?.class() { 1 } else { 3 })
+            }
+            _ => pattern::matches(annotation, ty).then_some(8),
+        }
+    }
+
+    fn call_instance(&mut self, callee: &Callee, operands: Vec<Operand>, span: Span) -> Result<Operand> {
+        let mut arguments = Vec::new();
+        let mut values = Vec::new();
+        for (param, operand) in callee.params.iter().zip(operands) {
+            let exact = if let Some(TypePattern::Is(ty)) = &param.annotation { Some(*ty) } else { None };
+            if let Some(ty) = exact {
+                let is_null = ty.is_array() && operand.is_none();
+                values.push(if is_null { self.zero(ty) } else { self.value_as(&operand, ty, span)? });
+                arguments.push(Argument::Value(ty));
+            } else if self.type_of(&operand).is_none() {
+                arguments.push(Argument::Static(operand));
+            } else {
+                let value = self.value(&operand, span)?;
+                values.push(value);
+                arguments.push(Argument::Value(self.ty(value)));
+            }
+        }
+        let (func, returns) = self.instance(callee, &arguments, span)?;
+        let inst = self.b().push(Op::Call, &values, Attr::Func(func), &[], &returns.types);
+        let results: Vec<Operand> = self.func.inst(inst).results.iter().map(|&value| Operand::Value(value)).collect();
+        Ok(match results.as_slice() {
+            [] => Operand::NONE,
+            [single] if !returns.is_tuple => single.clone(),
+            _ => Operand::Tuple(results),
+        })
+    }
+
+    fn instance(&mut self, callee: &Callee, arguments: &[Argument], span: Span) -> Result<(FuncRef, Returns)> {
+        let key = format!("{arguments:?}");
+        let file = callee.parsed.file.name.clone();
+        let known = self.unit.instances.iter().find(|instance| {
+            instance.scope == callee.scope
+                && instance.place == callee.place
+                && instance.file == file
+                && instance.arguments == key
+        });
+        match known.map(|instance| instance.state.clone()) {
+            Some(State::Done(func, returns)) => return Ok((func, returns)),
+            Some(State::Failed) => return Err(Reported),
+            Some(State::InProgress) => {
+                let report = self
+                    .report("recursion", span, format!("`{}` calls itself", callee.name))
+                    .help("functions of a kernel cannot be recursive; use a loop");
+                return Err(self.emit(report));
+            }
+            None => {}
+        }
+        let index = self.unit.instances.len();
+        self.unit.instances.push(Instance {
+            name: callee.name.clone(),
+            scope: callee.scope.clone(),
+            file,
+            place: callee.place,
+            arguments: key,
+            state: State::InProgress,
+        });
+        let result = self.unit.lower(callee, FunctionKind::Function, arguments);
+        let (state, result) = match result {
+            Ok((func, returns)) => {
+                let reference = FuncRef(self.unit.module.funcs.len() as u32);
+                self.unit.instances[index].name = func.name.clone();
+                self.unit.module.funcs.push(func);
+                (State::Done(reference, returns.clone()), Ok((reference, returns)))
+            }
+            Err(reported) => (State::Failed, Err(reported)),
+        };
+        self.unit.instances[index].state = state;
+        result
+    }
+}
+
+fn listed(items: &[String]) -> String {
+    match items {
+        [] => "no arguments".into(),
+        [one] => one.clone(),
+        [rest @ .., last] => format!("{} and {last}", rest.join(", ")),
+    }
+}

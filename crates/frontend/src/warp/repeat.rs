@@ -1,0 +1,374 @@
+//! `for` and `while`: what a loop carries from round to round.
+//!
+//! A name that is set before the loop and changed in it becomes a loop parameter. A literal before the loop has no
+//! type yet: the loop is first walked with its default type, and once more where the body shows that it must be
+//! another (`s = 0.0; for …: s += x64`). A name first set inside and read after the loop is carried too, where the
+//! loop surely sets it.
+
+use super::branch::{Joined, union};
+use super::lower::{Binding, Carried, LoopFrame, Lower, Names, Result};
+use super::operand::Operand;
+use super::scan;
+use crate::HostValue;
+use diagnostics::Span;
+use ir::{Attr, Const, InstId, Op, Scalar, Type, TypeKind, Value};
+use ruff_python_ast::{Expr, Stmt, StmtFor, StmtWhile};
+use ruff_text_size::Ranged;
+
+/// Walks over one loop until the types of what it carries are settled; a nest of loops may need one a literal.
+const MAX_WALKS: usize = 6;
+
+/// What is to be repeated.
+pub(crate) struct Plan<'a> {
+    pub(crate) body: &'a [Stmt],
+    /// Names that the body may change, the induction variable among them.
+    pub(crate) changed: Vec<String>,
+    pub(crate) span: Span,
+    /// Where the loop's text ends.
+    pub(crate) end: u32,
+    /// Whether at least one round surely runs.
+    pub(crate) is_sure: bool,
+    pub(crate) head: Head<'a>,
+}
+
+pub(crate) enum Head<'a> {
+    While(&'a Expr),
+    For { target: &'a Expr, bounds: [Value; 3], scalar: Scalar },
+}
+
+/// What earlier walks found out.
+#[derive(Default)]
+struct Findings {
+    wanted: Vec<(String, Joined)>,
+    late: Vec<(String, Joined)>,
+}
+
+impl Lower<'_, '_> {
+    pub(crate) fn while_statement(&mut self, stmt: &StmtWhile) -> Result<()> {
+        let span = self.span_of(&*stmt.test);
+        if let Some(first) = stmt.orelse.first() {
+            let span = self.span_of(first);
+            return Err(self.error("unsupported-syntax", span, "`else` on a loop is not supported in kernels"));
+        }
+        let plan = Plan {
+            body: &stmt.body,
+            changed: self.changed_names(&stmt.body, None),
+            span,
+            end: stmt.end().into(),
+            is_sure: is_true(&stmt.test),
+            head: Head::While(&stmt.test),
+        };
+        self.repeat(&plan)
+    }
+
+    pub(crate) fn for_statement(&mut self, stmt: &StmtFor) -> Result<()> {
+        if let Some(first) = stmt.orelse.first() {
+            let span = self.span_of(first);
+            return Err(self.error("unsupported-syntax", span, "`else` on a loop is not supported in kernels"));
+        }
+        if let Some((call, reversed)) = self.range_call(&stmt.iter) {
+            return self.for_range(stmt, call, reversed);
+        }
+        let span = self.span_of(&*stmt.iter);
+        let iterable = self.expr(&stmt.iter)?;
+        if let Operand::Value(array) = iterable
+            && let TypeKind::Array { .. } = self.ty(array).kind()
+        {
+            return Err(self.emit(
+                self.report("not-iterable", span, "an array cannot be iterated over in a kernel")
+                    .help("loop over its indices: `for i in range(a.shape[0])`"),
+            ));
+        }
+        let items = self.items(&iterable, span)?;
+        self.unrolled(stmt, items)
+    }
+
+    /// A loop over items known while lowering: the body once an item.
+    pub(crate) fn unrolled(&mut self, stmt: &StmtFor, items: Vec<Operand>) -> Result<()> {
+        let span = self.span_of(&*stmt.iter);
+        if scan::has_jump(&stmt.body) {
+            let message = "`break` and `continue` cannot be used in a loop that is unrolled while compiling";
+            return Err(self.error("unrolled-jump", span, message));
+        }
+        for item in items {
+            if self.is_terminated() {
+                break;
+            }
+            self.assign(&stmt.target, item, span)?;
+            self.body(&stmt.body);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn changed_names(&self, body: &[Stmt], target: Option<&StmtFor>) -> Vec<String> {
+        let mut assigned = scan::assigned(body);
+        if let Some(stmt) = target
+            && let Expr::Name(name) = &*stmt.target
+            && !assigned.bound.iter().any(|known| known == name.id.as_str())
+        {
+            let outside = |at: u32| at < u32::from(stmt.start()) || at >= u32::from(stmt.end());
+            if self.reads.iter().any(|(read, at)| read == name.id.as_str() && outside(*at)) {
+                assigned.bound.push(name.id.to_string());
+            }
+        }
+        let is_array = |name: &String| match self.names.get(name) {
+            Some(Binding::Is(Operand::Value(value))) => self.ty(*value).is_array(),
+            _ => false,
+        };
+        let updated = assigned.updated.into_iter().filter(|name| !is_array(name));
+        let mut changed = assigned.bound;
+        for name in updated {
+            if !changed.contains(&name) {
+                changed.push(name);
+            }
+        }
+        changed
+    }
+
+    pub(crate) fn repeat(&mut self, plan: &Plan<'_>) -> Result<()> {
+        let mut findings = Findings::default();
+        for _ in 0..MAX_WALKS {
+            let mark = self.mark();
+            let before = self.names.clone();
+            let (frame, inst) = self.walk(plan, &findings)?;
+            let late = self.late_names(plan, &frame, &before);
+            if frame.wanted.is_empty() && late.is_empty() {
+                self.leave(plan, &frame, inst, before);
+                return Ok(());
+            }
+            self.rewind(mark);
+            findings.wanted.extend(frame.wanted);
+            findings.late.extend(late);
+        }
+        let message = "the types of the variables that this loop changes do not settle";
+        Err(self.error("type-mismatch", plan.span, message))
+    }
+
+    /// One walk over the loop: appends it with what is carried according to `findings`.
+    fn walk(&mut self, plan: &Plan<'_>, findings: &Findings) -> Result<(LoopFrame, InstId)> {
+        let mut frame = LoopFrame { carried: Vec::new(), wanted: Vec::new(), breaks: Vec::new(), rounds: Vec::new() };
+        let mut initial = Vec::new();
+        for name in &plan.changed {
+            let wanted = findings.wanted.iter().find(|(known, _)| known == name).map(|(_, joined)| joined.clone());
+            if let Some((_, joined)) = findings.late.iter().find(|(known, _)| known == name) {
+                for ty in joined.types() {
+                    initial.push(self.zero(ty));
+                }
+                let (name, joined) = (name.clone(), joined.clone());
+                frame.carried.push(Carried { name, joined, is_literal: false, is_late: true });
+            } else if let Some(Binding::Is(operand)) = self.names.get(name).cloned()
+                && let Some(joined) = wanted.or_else(|| self.carried_form(&operand))
+                && self.coerce(&operand, &joined, plan.span, &mut initial)
+            {
+                let is_literal = Self::is_literal(&operand);
+                frame.carried.push(Carried { name: name.clone(), joined, is_literal, is_late: false });
+            }
+        }
+        let types: Vec<Type> = frame.carried.iter().flat_map(|carried| carried.joined.types()).collect();
+        let mut params = types.clone();
+        if let Head::For { scalar, .. } = plan.head {
+            params.insert(0, Type::scalar(scalar));
+        }
+        self.loops.push(frame);
+        let (region, ()) = self.in_region(&params, |lower| lower.round(plan));
+        let frame = self.loops.pop().unwrap_or_else(|| panic!("a loop frame was popped twice"));
+        let (op, operands) = match plan.head {
+            Head::For { bounds, .. } => (Op::For, [&bounds[..], &initial].concat()),
+            Head::While(_) => (Op::Loop, initial),
+        };
+        let inst = self.b().push(op, &operands, Attr::None, &[region], &types);
+        Ok((frame, inst))
+    }
+
+    /// The body of the loop, in its region.
+    fn round(&mut self, plan: &Plan<'_>) {
+        let params = self.func.region(self.region).params.clone();
+        let mut params = params.into_iter();
+        let induction = if let Head::For { .. } = plan.head { params.next() } else { None };
+        let carried = self.loops.last().map(|frame| frame.carried.clone()).unwrap_or_default();
+        for carried in carried {
+            let operand = carried.joined.rebuild(&mut params);
+            let binding = if carried.is_late {
+                let line = self.line_of(plan.span);
+                let text = format!("`{}` is not set in the first round of the loop on line {line}", carried.name);
+                Binding::Open(text, plan.span)
+            } else {
+                Binding::Is(operand)
+            };
+            self.names.set(&carried.name, binding);
+        }
+        match (&plan.head, induction) {
+            (Head::For { target, .. }, Some(induction)) => {
+                // A target that cannot be assigned was reported; the body is still read.
+                let _ = self.assign(target, Operand::Value(induction), plan.span);
+            }
+            (Head::While(test), _) => self.while_test(test, plan.span),
+            _ => {}
+        }
+        self.body(plan.body);
+        if !self.is_terminated() {
+            self.end_round(Op::Continue, plan.span);
+        }
+    }
+
+    fn while_test(&mut self, test: &Expr, span: Span) {
+        let condition = match self.condition(test) {
+            Ok(Operand::Static(HostValue::Bool(true))) => return,
+            Ok(operand) => self.value(&operand, span),
+            Err(reported) => Err(reported),
+        };
+        let Ok(condition) = condition else { return };
+        let (go, ()) = self.in_region(&[], |lower| lower.b().yield_(&[]));
+        let (stop, ()) = self.in_region(&[], |lower| lower.end_round(Op::Break, span));
+        self.b().push(Op::If, &[condition], Attr::None, &[go, stop], &[]);
+    }
+
+    /// Ends the current point with `continue` or `break` and the present values of what the loop carries.
+    pub(crate) fn end_round(&mut self, op: Op, span: Span) {
+        let Some(frame) = self.loops.last() else { return };
+        let carried = frame.carried.clone();
+        let names = self.names.clone();
+        let mut values = Vec::new();
+        for carried in &carried {
+            let n = values.len();
+            match names.get(&carried.name) {
+                Some(Binding::Is(operand)) if self.coerce(operand, &carried.joined, span, &mut values) => continue,
+                Some(Binding::Is(operand)) => self.changed_type(carried, operand, span),
+                Some(Binding::Open(text, at)) if !carried.is_late => {
+                    let (text, at) = (text.clone(), *at);
+                    let report = self.report("maybe-unset", span, text.clone()).also(at, "this condition");
+                    self.emit(report);
+                }
+                _ => {}
+            }
+            values.truncate(n);
+            for ty in carried.joined.types() {
+                values.push(self.zero(ty));
+            }
+        }
+        self.b().push(op, &values, Attr::None, &[], &[]);
+        if let Some(frame) = self.loops.last_mut() {
+            if op == Op::Break { &mut frame.breaks } else { &mut frame.rounds }.push(names);
+        }
+    }
+
+    /// A carried name has another type at the end of a round than at its start.
+    fn changed_type(&mut self, carried: &Carried, operand: &Operand, span: Span) {
+        let is_known = |frame: &LoopFrame| frame.wanted.iter().any(|(name, _)| *name == carried.name);
+        if self.loops.last().is_some_and(is_known) {
+            return;
+        }
+        if carried.is_literal
+            && let Some(joined) = self.carried_form(operand)
+            && !Self::is_literal(operand)
+        {
+            if let Some(frame) = self.loops.last_mut() {
+                frame.wanted.push((carried.name.clone(), joined));
+            }
+            return;
+        }
+        let was = match &carried.joined {
+            Joined::One(ty) => format!("`{}`", self.name_of(*ty)),
+            _ => "a tuple".into(),
+        };
+        let is = self.describe(operand);
+        let message = format!("`{}` is {was} before the loop and {is} after a round", carried.name);
+        let report = self.report("type-mismatch", span, message).help("give it one type before the loop");
+        self.emit(report);
+    }
+
+    /// Names that the loop sets first, that are read after it, and that are surely set wherever it ends.
+    fn late_names(&self, plan: &Plan<'_>, frame: &LoopFrame, before: &Names) -> Vec<(String, Joined)> {
+        let exits: Vec<&Names> = match &plan.head {
+            Head::For { .. } if plan.is_sure => frame.breaks.iter().chain(&frame.rounds).collect(),
+            Head::While(_) if plan.is_sure => frame.breaks.iter().collect(),
+            _ => return Vec::new(),
+        };
+        let mut late = Vec::new();
+        for name in &plan.changed {
+            let is_carried = frame.carried.iter().any(|carried| carried.name == *name);
+            let is_read = self.reads.iter().any(|(read, at)| read == name && *at >= plan.end);
+            if is_carried || !is_read || matches!(before.get(name), Some(Binding::Is(_))) {
+                continue;
+            }
+            let bindings = exits.iter().map(|names| match names.get(name) {
+                Some(Binding::Is(operand)) => Some(operand),
+                _ => None,
+            });
+            if let Some(operands) = bindings.collect::<Option<Vec<_>>>()
+                && let Some(joined) = self.join(&operands)
+                && !joined.types().is_empty()
+            {
+                late.push((name.clone(), joined));
+            }
+        }
+        late
+    }
+
+    /// Sets the names after the loop.
+    fn leave(&mut self, plan: &Plan<'_>, frame: &LoopFrame, inst: InstId, before: Names) {
+        let results = self.func.inst(inst).results.clone();
+        let mut results = results.into_iter();
+        let inside = union(frame.breaks.iter().chain(&frame.rounds));
+        self.names = before;
+        for carried in &frame.carried {
+            let operand = carried.joined.rebuild(&mut results);
+            self.names.set(&carried.name, Binding::Is(operand));
+        }
+        let line = self.line_of(plan.span);
+        for name in inside {
+            let is_carried = frame.carried.iter().any(|carried| carried.name == name);
+            if is_carried || !plan.changed.contains(&name) {
+                if self.names.get(&name).is_none() {
+                    let text = format!("`{name}` is not set where the loop on line {line} runs no round");
+                    self.names.set(&name, Binding::Open(text, plan.span));
+                }
+                continue;
+            }
+            let open = match self.names.get(&name) {
+                Some(Binding::Is(_)) => {
+                    format!("`{name}` is changed by the loop on line {line} to something of another kind")
+                }
+                _ => format!("`{name}` is not set where the loop on line {line} runs no round"),
+            };
+            self.names.set(&name, Binding::Open(open, plan.span));
+        }
+        // `while True` without a `break` never ends.
+        if let Head::While(test) = plan.head
+            && is_true(test)
+            && frame.breaks.is_empty()
+        {
+            self.unreachable();
+        }
+    }
+
+    /// A zero of any type: zeroed components, null arrays.
+    pub(crate) fn zero(&mut self, ty: Type) -> Value {
+        if let Some(scalar) = ty.as_scalar() {
+            return self.b().constant(scalar, Const(0));
+        }
+        if let Some((_, rank)) = ty.as_array() {
+            let null = self.b().int(Scalar::U64, 0);
+            let none = self.b().int(Scalar::I64, 0);
+            let operands = [vec![null], vec![none; rank as usize]].concat();
+            return self.b().push1(Op::ArrayFromAddress, &operands, Attr::None, ty);
+        }
+        if let Some(elem) = ty.element() {
+            let zero = self.b().constant(elem, Const(0));
+            return self.b().splat(ty, zero);
+        }
+        let items: Vec<Value> =
+            (0..ty.n_components()).filter_map(|i| ty.component(i)).map(|component| self.zero(component)).collect();
+        self.b().construct(ty, &items)
+    }
+}
+
+fn is_true(test: &Expr) -> bool {
+    match test {
+        Expr::BooleanLiteral(literal) => literal.value,
+        Expr::NumberLiteral(literal) => {
+            matches!(&literal.value, ruff_python_ast::Number::Int(value) if value.as_i64() == Some(1))
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,138 @@
+//! Which names statements set, and where a body reads names: what must be known before a loop is lowered.
+
+use ruff_python_ast::visitor::{Visitor, walk_expr, walk_stmt};
+use ruff_python_ast::{Expr, ExprContext, Stmt};
+use ruff_text_size::Ranged;
+
+/// Names that statements set.
+#[derive(Debug, Default)]
+pub(crate) struct Assigned {
+    /// Bound as a whole: `x = …`, `for x in …`.
+    pub(crate) bound: Vec<String>,
+    /// Changed in a part: `v.x = …`, `m[i, j] = …`. For an array the name itself does not change.
+    pub(crate) updated: Vec<String>,
+}
+
+pub(crate) fn assigned(body: &[Stmt]) -> Assigned {
+    let mut found = Assigned::default();
+    for stmt in body {
+        found.visit_stmt(stmt);
+    }
+    found
+}
+
+impl Assigned {
+    fn target(&mut self, target: &Expr) {
+        match target {
+            Expr::Name(name) => insert(&mut self.bound, name.id.as_str()),
+            Expr::Tuple(tuple) => tuple.elts.iter().for_each(|item| self.target(item)),
+            Expr::List(list) => list.elts.iter().for_each(|item| self.target(item)),
+            Expr::Starred(starred) => self.target(&starred.value),
+            Expr::Attribute(_) | Expr::Subscript(_) => {
+                if let Some(root) = root(target) {
+                    insert(&mut self.updated, root);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl<'a> Visitor<'a> for Assigned {
+    fn visit_stmt(&mut self, stmt: &'a Stmt) {
+        match stmt {
+            Stmt::Assign(assign) => assign.targets.iter().for_each(|target| self.target(target)),
+            Stmt::AugAssign(assign) => self.target(&assign.target),
+            Stmt::AnnAssign(assign) => self.target(&assign.target),
+            Stmt::For(stmt) => self.target(&stmt.target),
+            _ => {}
+        }
+        walk_stmt(self, stmt);
+    }
+
+    fn visit_expr(&mut self, _: &'a Expr) {}
+}
+
+fn insert(names: &mut Vec<String>, name: &str) {
+    if !names.iter().any(|known| known == name) {
+        names.push(name.to_owned());
+    }
+}
+
+/// The name at the bottom of `a.b[i].c`.
+pub(crate) fn root(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Name(name) => Some(name.id.as_str()),
+        Expr::Attribute(attribute) => root(&attribute.value),
+        Expr::Subscript(subscript) => root(&subscript.value),
+        _ => None,
+    }
+}
+
+/// Every place that reads a name, in order of the text.
+pub(crate) fn reads(body: &[Stmt]) -> Vec<(String, u32)> {
+    struct Reads(Vec<(String, u32)>);
+    impl<'a> Visitor<'a> for Reads {
+        fn visit_stmt(&mut self, stmt: &'a Stmt) {
+            if let Stmt::AugAssign(assign) = stmt
+                && let Expr::Name(name) = &*assign.target
+            {
+                self.0.push((name.id.to_string(), name.start().into()));
+            }
+            walk_stmt(self, stmt);
+        }
+
+        fn visit_expr(&mut self, expr: &'a Expr) {
+            match expr {
+                Expr::Name(name) if name.ctx == ExprContext::Load => {
+                    self.0.push((name.id.to_string(), name.start().into()));
+                }
+                _ => {}
+            }
+            walk_expr(self, expr);
+        }
+    }
+    let mut reads = Reads(Vec::new());
+    for stmt in body {
+        reads.visit_stmt(stmt);
+    }
+    reads.0
+}
+
+/// Whether a body has a `static(…)` expression that uses `name`: then the name must be known while lowering.
+pub(crate) fn uses_in_static(body: &[Stmt], name: &str) -> bool {
+    struct Statics<'n> {
+        name: &'n str,
+        depth: u32,
+        is_found: bool,
+    }
+    impl<'a> Visitor<'a> for Statics<'_> {
+        fn visit_expr(&mut self, expr: &'a Expr) {
+            let is_static = matches!(expr, Expr::Call(call) if match &*call.func {
+                Expr::Name(name) => name.id.as_str() == "static",
+                Expr::Attribute(attribute) => attribute.attr.as_str() == "static",
+                _ => false,
+            });
+            if let Expr::Name(found) = expr {
+                self.is_found |= self.depth > 0 && found.id.as_str() == self.name;
+            }
+            self.depth += u32::from(is_static);
+            walk_expr(self, expr);
+            self.depth -= u32::from(is_static);
+        }
+    }
+    let mut statics = Statics { name, depth: 0, is_found: false };
+    for stmt in body {
+        statics.visit_stmt(stmt);
+    }
+    statics.is_found
+}
+
+/// Whether a loop body leaves or repeats that very loop.
+pub(crate) fn has_jump(body: &[Stmt]) -> bool {
+    body.iter().any(|stmt| match stmt {
+        Stmt::Break(_) | Stmt::Continue(_) => true,
+        Stmt::If(stmt) => has_jump(&stmt.body) || stmt.elif_else_clauses.iter().any(|clause| has_jump(&clause.body)),
+        _ => false,
+    })
+}

@@ -1,0 +1,174 @@
+//! Statements, one after the other. A mistake in one does not hide those in the next.
+
+use super::lower::{Binding, Lower, Result};
+use super::operand::Operand;
+use crate::HostValue;
+use ir::{Op, Site, SiteKind, Type};
+use ruff_python_ast::{Expr, Stmt, StmtAssert, StmtAssign, StmtReturn};
+
+impl Lower<'_, '_> {
+    pub(crate) fn body(&mut self, body: &[Stmt]) {
+        for stmt in body {
+            // What follows a `return` or `break` never runs.
+            if self.is_terminated() {
+                return;
+            }
+            let span = self.span_of(stmt);
+            let outer = std::mem::replace(&mut self.span, span);
+            if self.statement(stmt).is_err() {
+                self.forget(stmt);
+            }
+            self.span = outer;
+        }
+    }
+
+    fn statement(&mut self, stmt: &Stmt) -> Result<()> {
+        match stmt {
+            Stmt::Expr(stmt) => {
+                // A docstring.
+                if !matches!(&*stmt.value, Expr::StringLiteral(_) | Expr::EllipsisLiteral(_)) {
+                    self.expr(&stmt.value)?;
+                }
+                Ok(())
+            }
+            Stmt::Assign(stmt) => self.assignment(stmt),
+            Stmt::AugAssign(stmt) => self.augmented(stmt),
+            Stmt::AnnAssign(stmt) => self.annotated(stmt),
+            Stmt::If(stmt) => {
+                self.if_statement(stmt);
+                Ok(())
+            }
+            Stmt::For(stmt) => self.for_statement(stmt),
+            Stmt::While(stmt) => self.while_statement(stmt),
+            Stmt::Return(stmt) => self.return_statement(stmt),
+            Stmt::Break(_) | Stmt::Continue(_) => {
+                let op = if let Stmt::Break(_) = stmt { Op::Break } else { Op::Continue };
+                let span = self.span_of(stmt);
+                if self.loops.is_empty() {
+                    return Err(self.error("jump-outside-loop", span, format!("`{}` outside a loop", op.name())));
+                }
+                self.end_round(op, span);
+                Ok(())
+            }
+            Stmt::Assert(stmt) => self.assertion(stmt),
+            Stmt::Pass(_) => Ok(()),
+            _ => {
+                let span = self.span_of(stmt);
+                let what = statement_name(stmt);
+                let report =
+                    self.report("unsupported-syntax", span, format!("{what} cannot be used in a kernel")).help(
+                        "a kernel may contain assignments, if, for, while, break, continue, return, assert and calls",
+                    );
+                Err(self.emit(report))
+            }
+        }
+    }
+
+    /// Marks what a failed statement would have set, so that its uses are not reported again.
+    fn forget(&mut self, stmt: &Stmt) {
+        for name in super::scan::assigned(std::slice::from_ref(stmt)).bound {
+            self.names.set(&name, Binding::Failed);
+        }
+    }
+
+    fn assignment(&mut self, stmt: &StmtAssign) -> Result<()> {
+        let span = self.span_of(&*stmt.value);
+        let value = match (&*stmt.value, stmt.targets.first()) {
+            (Expr::Call(call), Some(Expr::Tuple(target))) if self.is_tid(&call.func) => {
+                Operand::Tuple(self.call_tid(target.elts.len(), span)?)
+            }
+            _ => self.expr(&stmt.value)?,
+        };
+        for target in &stmt.targets {
+            self.assign(target, value.clone(), span)?;
+        }
+        Ok(())
+    }
+
+    fn is_tid(&mut self, callee: &Expr) -> bool {
+        let name = match callee {
+            Expr::Name(name) => name.id.as_str(),
+            Expr::Attribute(attribute) => attribute.attr.as_str(),
+            _ => return false,
+        };
+        name == "tid" && matches!(self.expr(callee), Ok(Operand::Static(HostValue::Builtin(name))) if name == "tid")
+    }
+
+    fn return_statement(&mut self, stmt: &StmtReturn) -> Result<()> {
+        let span = self.span_of(stmt);
+        let operand = match &stmt.value {
+            Some(value) => self.expr(value)?,
+            None => Operand::NONE,
+        };
+        if self.is_kernel && !operand.is_none() {
+            let report = self
+                .report("kernel-return", span, "a kernel cannot return a value")
+                .help("write results to an array that is passed as an argument");
+            return Err(self.emit(report));
+        }
+        let (items, is_tuple) = match operand {
+            Operand::Static(HostValue::None) => (Vec::new(), false),
+            Operand::Tuple(items) => (items, true),
+            other => (vec![other], false),
+        };
+        let Some(types) = self.returns.clone() else {
+            let mut values = Vec::new();
+            for item in &items {
+                values.push(self.value(item, span)?);
+            }
+            self.returns = Some(values.iter().map(|&value| self.ty(value)).collect());
+            self.returns_tuple = is_tuple;
+            self.b().ret(&values);
+            return Ok(());
+        };
+        if types.len() != items.len() {
+            let message = format!("this `return` gives {} values where another gives {}", items.len(), types.len());
+            return Err(self.error("return-mismatch", span, message));
+        }
+        let mut values = Vec::new();
+        for (item, &ty) in items.iter().zip(&types) {
+            values.push(self.value_as(item, ty, span)?);
+        }
+        self.b().ret(&values);
+        Ok(())
+    }
+
+    fn assertion(&mut self, stmt: &StmtAssert) -> Result<()> {
+        let condition = self.condition(&stmt.test)?;
+        let span = self.span_of(stmt);
+        let message = match stmt.msg.as_deref() {
+            Some(Expr::StringLiteral(text)) => text.value.to_str().to_owned(),
+            Some(other) => {
+                let span = self.span_of(other);
+                return Err(self.error(
+                    "unsupported-syntax",
+                    span,
+                    "the message of an `assert` must be a string literal",
+                ));
+            }
+            None => self.text_of(&*stmt.test).to_owned(),
+        };
+        if self.unit.options.checked {
+            let value = self.value_as(&condition, Type::bool(), span)?;
+            let site = self.unit.module.add_site(Site { kind: SiteKind::Assert, span, name: message });
+            self.b().check(Op::Assert, &[value], site);
+        }
+        Ok(())
+    }
+}
+
+fn statement_name(stmt: &Stmt) -> &'static str {
+    match stmt {
+        Stmt::FunctionDef(_) => "a nested function",
+        Stmt::ClassDef(_) => "a class",
+        Stmt::Delete(_) => "`del`",
+        Stmt::With(_) => "`with`",
+        Stmt::Match(_) => "`match`",
+        Stmt::Raise(_) => "`raise`",
+        Stmt::Try(_) => "`try`",
+        Stmt::Import(_) | Stmt::ImportFrom(_) => "`import`",
+        Stmt::Global(_) => "`global`",
+        Stmt::Nonlocal(_) => "`nonlocal`",
+        _ => "this statement",
+    }
+}

@@ -1,0 +1,233 @@
+//! One compile unit: a kernel and the functions that it calls.
+
+use super::instance::{Callee, Instance};
+use super::lower::{Binding, Lower, Names, Result, Scope};
+use super::operand::Operand;
+use super::{call::Args, scan};
+use crate::source::ParsedFile;
+use crate::{FuncSource, Host, Lowered, ObjectId, Options, Rejected};
+use diagnostics::{Diagnostic, SourceMap, Span};
+use ir::{Function, FunctionKind, Module, Param, Type};
+use std::rc::Rc;
+use std::sync::Arc;
+
+pub(crate) struct Unit<'h> {
+    pub(crate) host: &'h dyn Host,
+    pub(crate) options: Options,
+    pub(crate) module: Module,
+    pub(crate) sources: SourceMap,
+    pub(crate) diagnostics: Vec<Diagnostic>,
+    /// Functions lowered so far, one entry for each set of argument types.
+    pub(crate) instances: Vec<Instance>,
+}
+
+/// What a parameter starts as: a run-time value, or something known while lowering.
+#[derive(Clone, Debug)]
+pub(crate) enum Argument {
+    Value(Type),
+    Static(Operand),
+}
+
+/// What a lowered function returns.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Returns {
+    pub(crate) types: Vec<Type>,
+    pub(crate) is_tuple: bool,
+}
+
+impl<'h> Unit<'h> {
+    pub(crate) fn new(host: &'h dyn Host, options: &Options) -> Unit<'h> {
+        Unit {
+            host,
+            options: options.clone(),
+            module: Module { fast_math: options.fast_math, ..Module::default() },
+            sources: SourceMap::default(),
+            diagnostics: Vec::new(),
+            instances: Vec::new(),
+        }
+    }
+
+    /// The verified module, or the mistakes.
+    pub(crate) fn finish(mut self, result: Result<()>) -> std::result::Result<Lowered, Rejected> {
+        if result.is_err() || !self.diagnostics.is_empty() {
+            let mut seen: Vec<Diagnostic> = Vec::new();
+            for diagnostic in self.diagnostics.drain(..) {
+                if !seen.contains(&diagnostic) {
+                    seen.push(diagnostic);
+                }
+            }
+            assert!(!seen.is_empty(), "lowering failed without a report");
+            return Err(Rejected { diagnostics: seen, sources: self.sources });
+        }
+        if let Err(errors) = ir::verify::verify(&self.module) {
+            let text = ir::print::print_module(&self.module);
+            panic!("the front end made invalid IR: {errors:?}\n{text}");
+        }
+        Ok(Lowered { module: self.module, sources: self.sources })
+    }
+
+    pub(crate) fn kernel(&mut self, kernel: ObjectId, args: &[Type]) -> Result<()> {
+        let callee = self.callee(kernel)?;
+        let arguments: Vec<Argument> = args.iter().map(|&ty| Argument::Value(ty)).collect();
+        let (func, _) = self.lower(&callee, FunctionKind::Kernel, &arguments)?;
+        self.module.funcs.push(func);
+        Ok(())
+    }
+
+    pub(crate) fn entry_function(&mut self, func: ObjectId, args: &[Type]) -> Result<()> {
+        let callee = self.callee(func)?;
+        self.wrapper(&callee.name, args, |lower, args| lower.call_function(func, args, Span::NONE))
+    }
+
+    pub(crate) fn builtin_function(&mut self, name: &str, args: &[Type]) -> Result<()> {
+        self.wrapper(name, args, |lower, args| lower.builtin(name, args, Span::NONE))
+    }
+
+    /// A function of the arguments `args` that returns what `call` gives for them.
+    fn wrapper(
+        &mut self,
+        name: &str,
+        args: &[Type],
+        call: impl FnOnce(&mut Lower<'_, '_>, Args) -> Result<Operand>,
+    ) -> Result<()> {
+        let params = (0..args.len()).map(|i| Param { name: format!("a{i}"), ty: args[i] }).collect();
+        let func = Function::new(format!("{name}.entry"), FunctionKind::Function, params, Vec::new());
+        let parsed = ParsedFile::open("<builtin>", &"".into());
+        let mut lower = self.start(func, Scope::Library, parsed, false);
+        let operands: Vec<Operand> =
+            lower.func.region(lower.region).params.iter().map(|&value| Operand::Value(value)).collect();
+        let result = call(&mut lower, Args::positional(&operands, Span::NONE))?;
+        let items = match result {
+            Operand::Tuple(items) => items,
+            operand if operand.is_none() => Vec::new(),
+            operand => vec![operand],
+        };
+        let mut values = Vec::new();
+        for item in &items {
+            values.push(lower.value(item, Span::NONE)?);
+        }
+        lower.func.results = values.iter().map(|&value| lower.func.ty(value)).collect();
+        lower.b().ret(&values);
+        let func = lower.func;
+        self.module.funcs.push(func);
+        Ok(())
+    }
+
+    /// Source and syntax of a function of the user's.
+    pub(crate) fn callee(&mut self, object: ObjectId) -> Result<Callee> {
+        let name = self.host.describe(object);
+        let source: Arc<FuncSource> = match self.host.source(object) {
+            Ok(source) => source,
+            Err(message) => {
+                let report = Diagnostic::new(
+                    "no-source",
+                    Span::NONE,
+                    format!("the source of `{name}` cannot be read: {message}"),
+                )
+                .help("kernels must be defined in a file, a notebook cell, or text that `linecache` knows");
+                self.diagnostics.push(report);
+                return Err(super::Reported);
+            }
+        };
+        let parsed = ParsedFile::open(&source.file, &source.text);
+        if parsed.function(&source.name, source.first_line).is_none() {
+            let message = format!("no function `{}` at line {} of {}", source.name, source.first_line, source.file);
+            let report = Diagnostic::new("no-source", Span::NONE, message)
+                .help("the file may have changed since it was imported; lambdas cannot be kernels");
+            self.diagnostics.push(report);
+            return Err(super::Reported);
+        }
+        Ok(Callee::of_host(object, &source, parsed))
+    }
+
+    /// Lowers one function for the given arguments.
+    pub(crate) fn lower(
+        &mut self,
+        callee: &Callee,
+        kind: FunctionKind,
+        arguments: &[Argument],
+    ) -> Result<(Function, Returns)> {
+        let parsed = callee.parsed.clone();
+        let def = callee.def(&parsed);
+        let params = callee.params.iter().zip(arguments).filter_map(|(param, argument)| match argument {
+            Argument::Value(ty) => Some(Param { name: param.name.clone(), ty: *ty }),
+            Argument::Static(_) => None,
+        });
+        let func = Function::new(self.free_name(&callee.name), kind, params.collect(), Vec::new());
+        let n_before = self.diagnostics.len();
+        let mut lower = self.start(func, callee.scope.clone(), parsed.clone(), kind == FunctionKind::Kernel);
+        lower.reads = Rc::new(scan::reads(&def.body));
+        let mut values = lower.func.region(lower.region).params.clone().into_iter();
+        for (param, argument) in callee.params.iter().zip(arguments) {
+            let operand = match argument {
+                Argument::Value(_) => values.next().map_or(Operand::NONE, Operand::Value),
+                Argument::Static(operand) => operand.clone(),
+            };
+            lower.names.set(&param.name, Binding::Is(operand));
+        }
+        if let Some(types) = callee.return_types() {
+            lower.returns_tuple = types.len() > 1;
+            lower.returns = Some(types);
+        }
+        lower.span = lower.span_of(&def.name);
+        lower.body(&def.body);
+        lower.end_body();
+        let types = lower.returns.clone().unwrap_or_default();
+        let is_tuple = lower.returns_tuple;
+        let mut func = lower.func;
+        func.results = types.clone();
+        if self.diagnostics.len() > n_before { Err(super::Reported) } else { Ok((func, Returns { types, is_tuple })) }
+    }
+
+    fn start(&mut self, func: Function, scope: Scope, parsed: Arc<ParsedFile>, is_kernel: bool) -> Lower<'_, 'h> {
+        let file = self.sources.add(parsed.file.clone());
+        let region = func.body;
+        Lower {
+            unit: self,
+            func,
+            region,
+            span: Span::NONE,
+            scope,
+            file,
+            parsed,
+            names: Names::default(),
+            loops: Vec::new(),
+            is_kernel,
+            reads: Rc::default(),
+            returns: None,
+            returns_tuple: false,
+        }
+    }
+
+    fn free_name(&self, name: &str) -> String {
+        let is_taken = |name: &str| {
+            self.module.find(name).is_some() || self.instances.iter().any(|instance| instance.name == name)
+        };
+        if !is_taken(name) {
+            return name.to_owned();
+        }
+        (1..).map(|n| format!("{name}.{n}")).find(|name| !is_taken(name)).unwrap_or_default()
+    }
+}
+
+impl Lower<'_, '_> {
+    /// Ends a body whose last statement is no `return`.
+    fn end_body(&mut self) {
+        if self.is_terminated() {
+            return;
+        }
+        if self.returns.as_ref().is_none_or(Vec::is_empty) {
+            self.b().ret(&[]);
+            return;
+        }
+        let span = self.span;
+        let report = self
+            .report(
+                "missing-return",
+                span,
+                format!("`{}` returns a value on one path and nothing on another", self.func.name),
+            )
+            .help("return a value at the end of the function");
+        self.emit(report);
+    }
+}
