@@ -1,0 +1,46 @@
+"""What this installation is and what it runs on, as rows of name and value."""
+
+import os
+import platform
+
+import numpy as np
+
+from gridstride import _native
+
+
+def facts() -> list[tuple[str, str]]:
+    threads = _native.get_num_threads()
+    return [
+        ("gridstride", _native.__version__),
+        ("python", f"{platform.python_version()}, NumPy {np.__version__}"),
+        ("system", f"{platform.system()} {platform.release()}, {platform.machine()}"),
+        ("device cpu", f"{processor()}, {threads} thread{'s' * (threads != 1)}"),
+        ("compiler", f"LLVM {_native.llvm_version()}, target {_native.cpu_name()}"),
+        ("kernel cache", cache()),
+    ]
+
+
+def processor() -> str:
+    """The processor's name as its maker writes it, where the system tells."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            for line in lines:
+                if line.startswith("model name"):
+                    return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def cache() -> str:
+    import gridstride as wp
+
+    if not wp.config.cache_kernels:
+        return "off"
+    folder = os.fspath(wp.config.kernel_cache_dir or default_cache_folder())
+    sizes = [entry.stat().st_size for entry in os.scandir(folder) if entry.is_file()] if os.path.isdir(folder) else []
+    return f"{folder}, {len(sizes)} files, {sum(sizes) / 2**20:.1f} MiB"
+
+
+def default_cache_folder() -> str:
+    return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "gridstride")
