@@ -138,10 +138,10 @@ impl<'f> Builder<'f> {
         self.push1(Op::WrapIndex, &[array, index], Attr::Index(dim), Type::i64())
     }
 
-    pub fn row(&mut self, array: Value, index: Value) -> Value {
+    pub fn row(&mut self, array: Value, index: Value, dim: u32) -> Value {
         let ty = self.ty(array);
         let Some((elem, rank)) = ty.as_array() else { panic!("row of {ty}") };
-        self.push1(Op::Row, &[array, index], Attr::None, Type::array(elem, rank - 1))
+        self.push1(Op::Row, &[array, index], Attr::Index(dim), Type::array(elem, rank - 1))
     }
 
     /// `path_indices` feed the dynamic steps of `path`.

@@ -223,7 +223,7 @@ ops! {
     Extent "extent" Rule::Own, Index, Pure, "Length of an array along a dimension, i64.";
     IsNull "is_null" Rule::Own, None, Pure, "Whether an array has no memory behind it.";
     Address "address" Rule::Own, None, Pure, "Base address of an array, u64.";
-    Row "row" Rule::Own, None, Pure, "row a, i: the array of one dimension less at index i of the first.";
+    Row "row" Rule::Own, Index, Pure, "row a, i {dim}: the array of one dimension less at index i of that dimension.";
     Subarray "subarray" Rule::Own, Index, Pure, "subarray a, start, count, step {dim}: a view with `count` elements along that dimension.";
     WrapIndex "wrap_index" Rule::Own, Index, Pure, "wrap_index a, i {dim}: i, or i + extent where i is negative.";
     LocalArray "local_array" Rule::Own, Extents, Control, "A zeroed array private to the thread, alive until the thread ends.";

@@ -52,7 +52,7 @@ mod tests {
         let (x, y) = (b.param(0), b.param(1));
         let i = b.push1(Op::Tid, &[], ir::Attr::Index(0), Type::i64());
         let value = b.load(x, &[i], &[], &[]);
-        let row = b.row(y, i);
+        let row = b.row(y, i, 0);
         b.store(row, &[i], &[], &[], value);
         b.ret(&[]);
         assert_eq!(written_params(&func), [false, true, false]);
