@@ -80,9 +80,8 @@ class TypeReader:
 
     def expect(self, mark: str) -> None:
         if not self.accept(mark):
-            raise Mistake(
-                f"--types: expected `{mark}` before `{self.rest}`" if self.rest else f"--types: `{mark}` is missing"
-            )
+            found = f"found `{self.rest}`" if self.rest else "the text ends"
+            raise Mistake(f"--types: expected `{mark}`, {found}")
 
     def word(self) -> str:
         length = next((at for at, c in enumerate(self.rest) if not c.isalnum()), len(self.rest))

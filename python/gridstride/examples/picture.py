@@ -5,9 +5,7 @@ from pathlib import Path
 import numpy as np
 
 # Black, violet, red, orange, yellow, white: dark to bright for every kind of eye.
-_STOPS = np.array(
-    [[0, 0, 4], [66, 10, 104], [147, 38, 103], [221, 81, 58], [252, 165, 10], [252, 255, 220]], np.float64
-)
+_STOPS = np.array([[0, 0, 4], [66, 10, 104], [147, 38, 103], [221, 81, 58], [252, 165, 10], [252, 255, 220]], float)
 
 
 def colors(values: np.ndarray, low: float | None = None, high: float | None = None) -> np.ndarray:
