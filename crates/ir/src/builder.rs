@@ -1,7 +1,7 @@
 //! Appends instructions to the region that is being filled.
 //!
 //! ```
-//! use ir::{Builder, Function, FunctionKind, Op, Param, Type};
+//! use gridstride_ir::{Builder, Function, FunctionKind, Op, Param, Type};
 //! let param = |name: &str| Param { name: name.into(), ty: Type::f32() };
 //! let mut func = Function::new("f", FunctionKind::Function, vec![param("a"), param("b")], vec![Type::f32()]);
 //! let mut b = Builder::new(&mut func);

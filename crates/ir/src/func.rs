@@ -56,6 +56,21 @@ pub enum SiteKind {
     Assert,
 }
 
+impl SiteKind {
+    pub const ALL: [(SiteKind, &'static str); 5] = [
+        (SiteKind::ArrayIndex, "array-index"),
+        (SiteKind::ComponentIndex, "component-index"),
+        (SiteKind::DivisionByZero, "division-by-zero"),
+        (SiteKind::NotFinite, "not-finite"),
+        (SiteKind::Assert, "assert"),
+    ];
+
+    /// The name in IR text.
+    pub fn name(self) -> &'static str {
+        SiteKind::ALL.into_iter().find(|(kind, _)| *kind == self).map_or("", |(_, name)| name)
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FunctionKind {
     /// Runs once per thread of a launch; returns nothing.

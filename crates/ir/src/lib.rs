@@ -20,10 +20,13 @@
 
 pub mod builder;
 pub mod constant;
+pub mod eval;
 pub mod func;
 pub mod layout;
+pub mod literal;
 pub mod op;
 pub mod parse;
+pub mod path;
 pub mod print;
 pub mod types;
 pub mod verify;

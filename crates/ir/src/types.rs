@@ -1,5 +1,6 @@
 //! Types of values. A [`Type`] is a small handle to an interned description: copying is free, equality is identity.
 
+use crate::literal::print_name;
 use std::collections::HashSet;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -310,9 +311,9 @@ impl fmt::Display for Type {
                 f.write_str(">")
             }
             TypeKind::Struct(s) => {
-                write!(f, "struct {}<", s.name)?;
+                write!(f, "struct {}<", print_name(&s.name))?;
                 for (i, (name, ty)) in s.fields.iter().enumerate() {
-                    write!(f, "{}{name}: {ty}", if i == 0 { "" } else { ", " })?;
+                    write!(f, "{}{}: {ty}", if i == 0 { "" } else { ", " }, print_name(name))?;
                 }
                 f.write_str(">")
             }
