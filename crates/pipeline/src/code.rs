@@ -32,7 +32,11 @@ static LOADED: Mutex<Option<HashMap<Key, Arc<LoadedModule>>>> = Mutex::new(None)
 const MAX_LOADED: usize = 1024;
 
 /// Compiles a unit, or finds it compiled.
-pub fn load(unit: &Unit, special: Specialization, disk: Option<&DiskCache>) -> Result<Arc<LoadedModule>, codegen::Error> {
+pub fn load(
+    unit: &Unit,
+    special: Specialization,
+    disk: Option<&DiskCache>,
+) -> Result<Arc<LoadedModule>, codegen::Error> {
     let start = Instant::now();
     let key = key(unit, special);
     if let Some(known) = loaded().as_ref().and_then(|modules| modules.get(&key).cloned()) {
@@ -43,8 +47,7 @@ pub fn load(unit: &Unit, special: Specialization, disk: Option<&DiskCache>) -> R
     let module = match read(&key, disk, &symbol) {
         Some(module) => module,
         None => {
-            let object =
-                timed(Phase::Generated, || codegen::compile(&unit.module, unit.kernel, &special.options()))?;
+            let object = timed(Phase::Generated, || codegen::compile(&unit.module, unit.kernel, &special.options()))?;
             if let Some(disk) = disk {
                 disk.write(&key, &object);
             }
@@ -90,4 +93,13 @@ fn key(unit: &Unit, special: Specialization) -> Key {
         env!("CARGO_PKG_VERSION").as_bytes(),
         codegen::llvm_version().as_bytes(),
     ])
+}
+
+pub fn llvm_version() -> String {
+    codegen::llvm_version().to_string()
+}
+
+/// LLVM's name of this machine's processor.
+pub fn cpu_name() -> String {
+    codegen::target().cpu.to_string()
 }

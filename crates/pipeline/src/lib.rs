@@ -1,5 +1,23 @@
-//! Every pass in order.
+//! Every pass in order: from a live kernel to code that can run.
+//!
+//! In: a kernel as the host sees it, the types of its arguments, options. Out: loaded code, or every mistake found.
+//!
+//! ```text
+//! build: frontend::warp::lower_kernel ─> transform::optimize ─> Unit
+//! load:  Unit + Specialization ─> loaded before? ─> on disk? ─> codegen::compile ─> codegen::load
+//! ```
+//!
+//! [`cache`] keeps objects on disk, [`counters`] says how often each phase ran and how long it took.
 
 pub mod cache;
+mod code;
 pub mod counters;
 pub mod key;
+mod text;
+mod unit;
+mod writes;
+
+pub use code::{Specialization, cpu_name, llvm_version, load};
+pub use codegen::{Error, LoadedModule};
+pub use text::{Stage, TextError, text};
+pub use unit::{Unit, build, lower, optimize};

@@ -5,7 +5,7 @@
 
 use ir::{Function, Op, Value, ValueDef};
 
-pub fn written_params(func: &Function) -> Vec<bool> {
+pub(crate) fn written_params(func: &Function) -> Vec<bool> {
     let mut written = vec![false; func.params.len()];
     for region in &func.regions {
         for &inst in &region.insts {

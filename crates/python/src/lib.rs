@@ -1,1 +1,178 @@
-//! (being written)
+//! `gridstride._native`: the Python face of the compiler and runtime.
+//!
+//! In: Python objects. Out: calls of the crates below, whose results and errors become Python objects. Nothing is
+//! decided here that could be decided, and tested, without Python. `python/gridstride/_native.pyi` is the interface.
+
+mod array;
+mod bytes;
+mod call;
+mod errors;
+mod fault;
+mod function;
+mod host;
+mod launch;
+mod numpy;
+mod options;
+mod pack;
+mod pattern;
+mod plan;
+mod print;
+mod types;
+mod value;
+
+use crate::errors::{Failure, guarded};
+use crate::function::Kernel;
+use crate::host::LiveHost;
+use crate::launch::kernel_of;
+use crate::options::CompileOptions;
+use crate::plan::UnitKey;
+use crate::types::PyIrType;
+use pipeline::{Specialization, Stage};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// Compiles a kernel for argument types, contiguous arrays and launches of one dimension, unless it is compiled.
+#[pyfunction]
+#[pyo3(signature = (kernel, arg_types, options=None, rank=1))]
+fn compile<'py>(
+    kernel: &Bound<'py, PyAny>,
+    arg_types: Vec<PyIrType>,
+    options: Option<&Bound<'py, PyDict>>,
+    rank: u32,
+) -> PyResult<()> {
+    guarded(|| {
+        let kernel = kernel_of(kernel)?;
+        let types = checked_types(kernel.get(), &arg_types)?;
+        let signature = kernel.get().signature(&types);
+        let key = UnitKey { options: CompileOptions::read(options)?, rank: checked_rank(rank)? };
+        signature.variants.code(kernel, &types, key, true, options).map(|_| ())
+    })
+}
+
+/// A kernel's text at a stage: "typed", "optimized", "llvm", "assembly".
+#[pyfunction]
+#[pyo3(name = "ir", signature = (kernel, arg_types, options=None, stage="optimized", rank=1))]
+fn text<'py>(
+    py: Python<'py>,
+    kernel: &Bound<'py, PyAny>,
+    arg_types: Vec<PyIrType>,
+    options: Option<&Bound<'py, PyDict>>,
+    stage: &str,
+    rank: u32,
+) -> PyResult<String> {
+    guarded(|| {
+        let kernel = kernel_of(kernel)?;
+        let types = checked_types(kernel.get(), &arg_types)?;
+        let stage = Stage::from_name(stage).ok_or_else(|| {
+            let names = Stage::ALL.map(Stage::name).join("`, `");
+            PyValueError::new_err(format!("there is no stage {stage:?}; there are `{names}`"))
+        })?;
+        let options = CompileOptions::read(options)?.for_rank(checked_rank(rank)?);
+        let host = LiveHost::new(py);
+        let id = host.register(kernel.as_any());
+        let special = Specialization { contiguous: true, rank };
+        pipeline::text(&host, id, &types, &options, special, stage).map_err(|error| match error {
+            pipeline::TextError::Rejected(rejected) => {
+                Failure::rejected("kernel", &kernel.get().name, &rejected).raise(py)
+            }
+            pipeline::TextError::Code(error) => PyRuntimeError::new_err(error.to_string()),
+        })
+    })
+}
+
+fn checked_types(kernel: &Kernel, types: &[PyIrType]) -> PyResult<Vec<ir::Type>> {
+    if types.len() != kernel.params.len() {
+        let (name, n) = (&kernel.name, kernel.params.len());
+        return Err(PyValueError::new_err(format!("kernel `{name}` takes {n} arguments, got {} types", types.len())));
+    }
+    for (param, ty) in kernel.params.iter().zip(types) {
+        if !pattern::fits(&param.pattern, ty.0) {
+            let expected = pattern::pattern_name(&param.pattern);
+            let found = types::user_name(ty.0);
+            let text = format!("kernel `{}`, argument `{}`: expected {expected}, got {found}", kernel.name, param.name);
+            return Err(PyValueError::new_err(text));
+        }
+    }
+    Ok(types.iter().map(|ty| ty.0).collect())
+}
+
+fn checked_rank(rank: u32) -> PyResult<u32> {
+    if (1..=4).contains(&rank) {
+        Ok(rank)
+    } else {
+        Err(PyValueError::new_err(format!("a launch has 1 to 4 dimensions, not {rank}")))
+    }
+}
+
+/// Kernels that went through each phase of compilation, and the milliseconds spent in each (`ms_*`).
+#[pyfunction]
+fn counters(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let counters = PyDict::new(py);
+    for (name, value) in pipeline::counters::counters() {
+        counters.set_item(name, value)?;
+    }
+    Ok(counters)
+}
+
+/// How many threads of the machine run a launch, the calling one included.
+#[pyfunction]
+fn set_num_threads(py: Python<'_>, n: usize) -> PyResult<()> {
+    if n == 0 {
+        return Err(PyValueError::new_err("a launch needs at least 1 thread"));
+    }
+    guarded(|| {
+        py.detach(|| runtime_cpu::set_num_threads(n));
+        Ok(())
+    })
+}
+
+#[pyfunction]
+fn get_num_threads() -> usize {
+    runtime_cpu::num_threads()
+}
+
+#[pyfunction]
+fn llvm_version() -> String {
+    pipeline::llvm_version()
+}
+
+/// LLVM's name of this machine's processor.
+#[pyfunction]
+fn cpu_name() -> String {
+    pipeline::cpu_name()
+}
+
+/// The cache directory that is used where none is named; None where the environment names no place.
+#[pyfunction]
+fn default_cache_dir() -> Option<std::path::PathBuf> {
+    pipeline::cache::default_dir()
+}
+
+#[pymodule]
+#[pyo3(name = "_native")]
+fn native(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = m.py();
+    print::install();
+    m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    m.add_class::<PyIrType>()?;
+    m.add_class::<array::Array>()?;
+    m.add_class::<array::Buffer>()?;
+    m.add_class::<function::Function>()?;
+    m.add_class::<Kernel>()?;
+    m.add_class::<launch::Launch>()?;
+    m.add("CompileError", py.get_type::<errors::CompileError>())?;
+    m.add("KernelFault", py.get_type::<errors::KernelFault>())?;
+    m.add("ArgumentError", errors::argument_error_type(py)?)?;
+    m.add_function(wrap_pyfunction!(launch::launch, m)?)?;
+    m.add_function(wrap_pyfunction!(compile, m)?)?;
+    m.add_function(wrap_pyfunction!(text, m)?)?;
+    m.add_function(wrap_pyfunction!(call::call, m)?)?;
+    m.add_function(wrap_pyfunction!(counters, m)?)?;
+    m.add_function(wrap_pyfunction!(set_num_threads, m)?)?;
+    m.add_function(wrap_pyfunction!(get_num_threads, m)?)?;
+    m.add_function(wrap_pyfunction!(llvm_version, m)?)?;
+    m.add_function(wrap_pyfunction!(cpu_name, m)?)?;
+    m.add_function(wrap_pyfunction!(default_cache_dir, m)?)?;
+    Ok(())
+}

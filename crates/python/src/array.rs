@@ -1,0 +1,213 @@
+//! `Array` and `Buffer`: device memory that a launch reads without calling Python.
+
+use crate::types::{PyIrType, user_name};
+use ir::Type;
+use pyo3::exceptions::{PyMemoryError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use pyo3::{PyTraverseError, PyVisit};
+use runtime::abi::MAX_RANK;
+use smallvec::SmallVec;
+use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
+
+/// Words of an array's descriptor: pointer, extents, strides in bytes.
+pub(crate) type Descriptor = SmallVec<[u64; 1 + 2 * MAX_RANK]>;
+
+/// A view of device memory. Strides are in bytes; `owner` lives as long as the view.
+#[pyclass(name = "Array", module = "gridstride._native", subclass, frozen)]
+pub(crate) struct Array {
+    pub(crate) elem: Type,
+    pub(crate) descriptor: Descriptor,
+    pub(crate) is_contiguous: bool,
+    pub(crate) device: String,
+    /// Whether the CPU can read it.
+    pub(crate) is_host: bool,
+    owner: Py<PyAny>,
+}
+
+#[pymethods]
+impl Array {
+    #[new]
+    #[pyo3(signature = (dtype, ptr, shape, strides, device, owner=None))]
+    fn new(
+        py: Python<'_>,
+        dtype: PyIrType,
+        ptr: u64,
+        shape: Vec<i64>,
+        strides: Vec<i64>,
+        device: String,
+        owner: Option<Py<PyAny>>,
+    ) -> PyResult<Array> {
+        let elem = dtype.0;
+        check_view(elem, ptr, &shape, &strides).map_err(PyValueError::new_err)?;
+        Ok(Array {
+            elem,
+            descriptor: descriptor(ptr, &shape, &strides),
+            is_contiguous: is_contiguous(elem.size() as i64, &shape, &strides),
+            is_host: is_host_device(&device),
+            device,
+            owner: owner.unwrap_or_else(|| py.None()),
+        })
+    }
+
+    /// Element type.
+    #[getter]
+    fn _type(&self) -> PyIrType {
+        PyIrType(self.elem)
+    }
+
+    #[getter]
+    fn ptr(&self) -> u64 {
+        self.descriptor[0]
+    }
+
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.extents().iter().map(|&extent| extent as i64))
+    }
+
+    #[getter]
+    fn strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.descriptor[1 + self.ndim()..].iter().map(|&stride| stride as i64))
+    }
+
+    #[getter]
+    fn ndim(&self) -> usize {
+        self.descriptor.len() / 2
+    }
+
+    /// Number of elements.
+    #[getter]
+    fn size(&self) -> u64 {
+        self.extents().iter().product()
+    }
+
+    #[getter]
+    fn is_contiguous(&self) -> bool {
+        self.is_contiguous
+    }
+
+    #[getter]
+    fn _device(&self) -> &str {
+        &self.device
+    }
+
+    #[getter]
+    fn _owner(&self, py: Python<'_>) -> Py<PyAny> {
+        self.owner.clone_ref(py)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.owner)
+    }
+}
+
+impl Array {
+    pub(crate) fn ty(&self) -> Type {
+        Type::array(self.elem, self.ndim() as u32)
+    }
+
+    fn extents(&self) -> &[u64] {
+        &self.descriptor[1..1 + self.ndim()]
+    }
+}
+
+pub(crate) fn descriptor(ptr: u64, shape: &[i64], strides: &[i64]) -> Descriptor {
+    std::iter::once(ptr).chain(shape.iter().chain(strides).map(|&word| word as u64)).collect()
+}
+
+/// What a view must keep to, so that compiled code may rely on it.
+pub(crate) fn check_view(elem: Type, ptr: u64, shape: &[i64], strides: &[i64]) -> Result<(), String> {
+    if !(1..=MAX_RANK).contains(&shape.len()) {
+        return Err(format!("an array has 1 to {MAX_RANK} dimensions, not {}", shape.len()));
+    }
+    if shape.len() != strides.len() {
+        return Err(format!("{} extents need as many strides, not {}", shape.len(), strides.len()));
+    }
+    if let Some(extent) = shape.iter().find(|&&extent| extent < 0) {
+        return Err(format!("an extent of {extent} is negative"));
+    }
+    let size = shape.iter().try_fold(1i64, |size, &extent| size.checked_mul(extent));
+    if size.and_then(|size| size.checked_mul(elem.size() as i64)).is_none() {
+        return Err("an array of this shape does not fit into memory".to_owned());
+    }
+    let align = elem.align();
+    let is_aligned = |word: i64| word.unsigned_abs().is_multiple_of(align);
+    if size != Some(0) && !(ptr.is_multiple_of(align) && strides.iter().all(|&stride| is_aligned(stride))) {
+        let name = user_name(elem);
+        return Err(format!("elements of type {name} must lie at multiples of {align} bytes; copy the array first"));
+    }
+    Ok(())
+}
+
+/// Row-major without gaps. Dimensions of one element may have any stride, and empty arrays any strides.
+pub(crate) fn is_contiguous(elem_size: i64, shape: &[i64], strides: &[i64]) -> bool {
+    if shape.contains(&0) {
+        return true;
+    }
+    let mut expected = elem_size;
+    for (&extent, &stride) in shape.iter().zip(strides).rev() {
+        if extent != 1 && stride != expected {
+            return false;
+        }
+        expected *= extent;
+    }
+    true
+}
+
+/// Owned CPU memory at a multiple of 64 bytes. Freed with the object.
+#[pyclass(name = "Buffer", module = "gridstride._native", frozen)]
+pub(crate) struct Buffer {
+    base: *mut u8,
+    layout: Layout,
+    ptr: u64,
+    n_bytes: usize,
+}
+
+// SAFETY: the memory is plain bytes; who writes to it when is the program's business, as with any NumPy array.
+unsafe impl Send for Buffer {}
+// SAFETY: as above.
+unsafe impl Sync for Buffer {}
+
+const CACHE_LINE: usize = 64;
+
+#[pymethods]
+impl Buffer {
+    #[new]
+    #[pyo3(signature = (n_bytes, zeroed=true))]
+    fn new(n_bytes: usize, zeroed: bool) -> PyResult<Buffer> {
+        let too_large = || PyMemoryError::new_err(format!("cannot allocate {n_bytes} bytes"));
+        // Asking for malloc's own alignment lets the system hand out zero pages; the rest is done by hand.
+        let padded = n_bytes.checked_add(CACHE_LINE).ok_or_else(too_large)?;
+        let layout = Layout::from_size_align(padded, 16).map_err(|_| too_large())?;
+        // SAFETY: the layout's size is at least CACHE_LINE.
+        let base = unsafe { if zeroed { alloc_zeroed(layout) } else { alloc(layout) } };
+        if base.is_null() {
+            return Err(too_large());
+        }
+        let ptr = (base as usize).next_multiple_of(CACHE_LINE) as u64;
+        Ok(Buffer { base, layout, ptr, n_bytes })
+    }
+
+    #[getter]
+    fn ptr(&self) -> u64 {
+        self.ptr
+    }
+
+    #[getter]
+    fn n_bytes(&self) -> usize {
+        self.n_bytes
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `new` with this layout, and freed only here.
+        unsafe { dealloc(self.base, self.layout) }
+    }
+}
+
+/// Whether a device's memory is the CPU's own.
+pub(crate) fn is_host_device(device: &str) -> bool {
+    device == "cpu" || device == "interp"
+}

@@ -1,0 +1,298 @@
+//! Python values to bytes in the layout of their kernel-language type.
+//!
+//! In: a number, an instance with `__gs_bytes__()`, a nested sequence. Out: the value's bytes, or what was wrong with it.
+
+use crate::array::Array;
+use crate::numpy;
+use crate::types::{PyIrType, inner_shape, scalar_name, user_name};
+use ir::{Class, Const, LeafKind, Scalar, Type, TypeKind};
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyByteArray, PyBytes, PyFloat, PyInt, PyString, PyType};
+
+/// Why a value does not become bytes. The caller knows which argument it was.
+pub(crate) enum Mismatch {
+    /// Another kind of value; the text is what was given: "array(dtype=float64, ndim=1)".
+    Given(String),
+    /// The right kind, but this one cannot be: "300 is out of range for uint8".
+    Range(String),
+    /// The right type in a form that cannot be passed: "it is on device cuda:0".
+    Unfit(String),
+    /// Python code that was asked raised this.
+    Python(PyErr),
+}
+
+impl From<PyErr> for Mismatch {
+    fn from(error: PyErr) -> Mismatch {
+        Mismatch::Python(error)
+    }
+}
+
+type Written = Result<(), Mismatch>;
+
+/// Writes a value of a type that holds no arrays, or a struct. `out` has the type's size.
+pub(crate) fn write_value(ty: Type, value: &Bound<'_, PyAny>, out: &mut [u8]) -> Written {
+    match ty.kind() {
+        TypeKind::Scalar(scalar) => write_scalar(*scalar, value, out),
+        TypeKind::Array { elem, rank } => write_array(*elem, *rank, value, out),
+        TypeKind::Tuple(items) => {
+            let given = sequence(value)?.ok_or_else(|| given(value))?;
+            if given.len() != items.len() {
+                return Err(Mismatch::Given(format!("a sequence of {} items", given.len())));
+            }
+            for (index, item) in given.iter().enumerate() {
+                let at = ty.offset(index) as usize;
+                write_value(items[index], item, &mut out[at..at + items[index].size() as usize])?;
+            }
+            Ok(())
+        }
+        TypeKind::Struct(_) => match instance_type(value)? {
+            Some(found) if found == ty => write_instance(value, out),
+            _ => Err(given(value)),
+        },
+        _ => match instance_type(value)? {
+            Some(found) if found == ty => write_instance(value, out),
+            // Four components mean different things in a quaternion, a vec4 and a mat22.
+            Some(found) if inner_shape(found) != inner_shape(ty) => Err(given(value)),
+            _ => write_components(ty, value, out),
+        },
+    }
+}
+
+/// The type of an instance of a kernel-language class.
+pub(crate) fn instance_type(value: &Bound<'_, PyAny>) -> PyResult<Option<Type>> {
+    let py = value.py();
+    if value.cast::<PyType>().is_ok() {
+        return Ok(None);
+    }
+    let Some(found) = value.get_type().getattr_opt(intern!(py, "__gs_type__"))? else { return Ok(None) };
+    Ok(found.cast::<PyIrType>().ok().map(|ty| ty.get().0))
+}
+
+/// The bytes of such an instance.
+pub(crate) fn instance_bytes(value: &Bound<'_, PyAny>, n_bytes: usize) -> PyResult<Vec<u8>> {
+    let found = value.call_method0(intern!(value.py(), "__gs_bytes__"))?;
+    let bytes = match (found.cast::<PyBytes>(), found.cast::<PyByteArray>()) {
+        (Ok(bytes), _) => bytes.as_bytes().to_vec(),
+        (_, Ok(bytes)) => bytes.to_vec(),
+        _ => return Err(PyTypeError::new_err("`__gs_bytes__` must give bytes")),
+    };
+    if bytes.len() != n_bytes {
+        let text = format!("`__gs_bytes__` gave {} bytes where the type has {n_bytes}", bytes.len());
+        return Err(PyTypeError::new_err(text));
+    }
+    Ok(bytes)
+}
+
+fn write_instance(value: &Bound<'_, PyAny>, out: &mut [u8]) -> Written {
+    out.copy_from_slice(&instance_bytes(value, out.len())?);
+    Ok(())
+}
+
+fn write_array(elem: Type, rank: u32, value: &Bound<'_, PyAny>, out: &mut [u8]) -> Written {
+    array_words(elem, rank, value, &mut |words| {
+        for (word, place) in words.iter().zip(out.chunks_exact_mut(8)) {
+            place.copy_from_slice(&word.to_ne_bytes());
+        }
+    })
+    .map(|_| ())
+}
+
+/// Hands an array's descriptor to `put` (nothing for None, whose descriptor is zero); says whether its memory is read-only.
+pub(crate) fn array_words(
+    elem: Type,
+    rank: u32,
+    value: &Bound<'_, PyAny>,
+    put: &mut dyn FnMut(&[u64]),
+) -> Result<bool, Mismatch> {
+    if let Ok(array) = value.cast::<Array>() {
+        let array = array.get();
+        if array.elem != elem || array.descriptor.len() != 1 + 2 * rank as usize {
+            return Err(Mismatch::Given(user_name(array.ty())));
+        }
+        if !array.is_host {
+            return Err(Mismatch::Unfit(format!("it is on device {}", array.device)));
+        }
+        put(&array.descriptor);
+        return Ok(false);
+    }
+    if value.is_none() {
+        return Ok(false);
+    }
+    let view = numpy::view(value, elem, rank)?.ok_or_else(|| given(value))?;
+    put(&view.descriptor);
+    Ok(view.is_read_only)
+}
+
+/// Scalars of any class: exact Python numbers first, then whatever acts as a number.
+pub(crate) fn write_scalar(scalar: Scalar, value: &Bound<'_, PyAny>, out: &mut [u8]) -> Written {
+    let constant = scalar_constant(scalar, value)?;
+    out.copy_from_slice(&constant.0.to_ne_bytes()[..out.len()]);
+    Ok(())
+}
+
+fn scalar_constant(scalar: Scalar, value: &Bound<'_, PyAny>) -> Result<Const, Mismatch> {
+    match scalar.class() {
+        Class::Float => float_value(value).map(|x| Const::float(scalar, x)),
+        Class::Int => int_value(scalar, value).map(|x| Const::int(scalar, x)),
+        Class::Bool => bool_value(value).map(Const::bool),
+    }
+}
+
+fn float_value(value: &Bound<'_, PyAny>) -> Result<f64, Mismatch> {
+    if let Ok(x) = value.cast_exact::<PyFloat>() {
+        return Ok(x.value());
+    }
+    if value.cast::<PyString>().is_ok() {
+        return Err(given(value));
+    }
+    if let Some((scalar, constant)) = typed_scalar(value)? {
+        return Ok(constant.as_float(scalar));
+    }
+    // A one-element array is not a number, although NumPy would make it one.
+    if numpy::is_array(value) {
+        return Err(given(value));
+    }
+    value.extract::<f64>().map_err(|error| replace_type_error(error, value))
+}
+
+fn int_value(scalar: Scalar, value: &Bound<'_, PyAny>) -> Result<i128, Mismatch> {
+    let exact = match typed_scalar(value)? {
+        Some((found, constant)) if !found.is_float() => constant.as_int(found),
+        Some(_) => return Err(given(value)),
+        None if numpy::is_array(value) => return Err(given(value)),
+        None => match value.extract::<i64>() {
+            Ok(exact) => i128::from(exact),
+            Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => value
+                .extract::<u64>()
+                .map(i128::from)
+                .map_err(|_| out_of_range(scalar, value.str().map_or_else(|_| "it".into(), |text| text.to_string())))?,
+            Err(error) => return Err(replace_type_error(error, value)),
+        },
+    };
+    if Const::int(scalar, exact).as_int(scalar) != exact {
+        return Err(out_of_range(scalar, exact.to_string()));
+    }
+    Ok(exact)
+}
+
+fn bool_value(value: &Bound<'_, PyAny>) -> Result<bool, Mismatch> {
+    if let Ok(x) = value.cast_exact::<PyBool>() {
+        return Ok(x.is_true());
+    }
+    match typed_scalar(value)? {
+        Some((found, constant)) if !found.is_float() => Ok(constant.as_int(found) != 0),
+        None if value.cast::<PyInt>().is_ok() => Ok(value.is_truthy()?),
+        _ => Err(given(value)),
+    }
+}
+
+fn out_of_range(scalar: Scalar, value: String) -> Mismatch {
+    let bits = scalar.bits();
+    let (low, high) =
+        if scalar.is_signed() { (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1) } else { (0, (1i128 << bits) - 1) };
+    Mismatch::Range(format!("{value} is out of range for {} ({low} to {high})", scalar_name(scalar)))
+}
+
+/// A scalar that knows its type: an instance of a kernel-language class, or a NumPy scalar.
+pub(crate) fn typed_scalar(value: &Bound<'_, PyAny>) -> PyResult<Option<(Scalar, Const)>> {
+    if value.cast_exact::<PyFloat>().is_ok() || value.cast_exact::<PyInt>().is_ok() {
+        return Ok(None);
+    }
+    if let Some(scalar) = instance_type(value)?.and_then(Type::as_scalar) {
+        let bytes = instance_bytes(value, scalar.size() as usize)?;
+        return Ok(Some((scalar, read_scalar(scalar, &bytes))));
+    }
+    let Some(scalar) = numpy::scalar_type(value)? else { return Ok(None) };
+    let item = value.call_method0(intern!(value.py(), "item"))?;
+    let constant = match scalar.class() {
+        Class::Float => Const::float(scalar, item.extract::<f64>()?),
+        _ => Const::int(
+            scalar,
+            item.extract::<i64>().map(i128::from).or_else(|_| item.extract::<u64>().map(i128::from))?,
+        ),
+    };
+    Ok(Some((scalar, constant)))
+}
+
+/// Reads a scalar's bits from memory.
+pub(crate) fn read_scalar(scalar: Scalar, bytes: &[u8]) -> Const {
+    let mut word = [0; 8];
+    let n = scalar.size() as usize;
+    word[..n].copy_from_slice(&bytes[..n]);
+    Const(u64::from_ne_bytes(word))
+}
+
+/// The constants of a value's leaves, where no leaf is part of an array.
+pub(crate) fn read_leaves(ty: Type, bytes: &[u8]) -> Option<Vec<Const>> {
+    let leaf = |leaf: ir::Leaf| match leaf.kind {
+        LeafKind::Scalar(scalar) => Some(read_scalar(scalar, &bytes[leaf.offset as usize..])),
+        _ => None,
+    };
+    ty.leaves().into_iter().map(leaf).collect()
+}
+
+/// A vector, matrix, quaternion or transform from numbers in any nesting.
+fn write_components(ty: Type, value: &Bound<'_, PyAny>, out: &mut [u8]) -> Written {
+    let Some(elem) = ty.element() else { return Err(given(value)) };
+    let size = elem.size() as usize;
+    let mut places = out.chunks_exact_mut(size);
+    let n = ty.n_components();
+    let mut n_found = 0;
+    flatten(value, 0, &mut |number| {
+        n_found += 1;
+        places.next().map_or(Ok(()), |place| write_scalar(elem, number, place))
+    })?;
+    if n_found == n { Ok(()) } else { Err(Mismatch::Given(format!("{n_found} numbers"))) }
+}
+
+fn flatten(value: &Bound<'_, PyAny>, depth: usize, take: &mut dyn FnMut(&Bound<'_, PyAny>) -> Written) -> Written {
+    match sequence(value)? {
+        // Deeper nesting than any type has: a list that holds itself would never end.
+        Some(_) if depth > 4 => Err(given(value)),
+        Some(items) => items.iter().try_for_each(|item| flatten(item, depth + 1, take)),
+        None if depth == 0 => Err(given(value)),
+        None => take(value),
+    }
+}
+
+/// The items of a list, tuple, vector instance or NumPy array; none for numbers and text.
+fn sequence<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Vec<Bound<'py, PyAny>>>> {
+    if value.cast::<PyString>().is_ok() || value.cast::<PyFloat>().is_ok() || value.cast::<PyInt>().is_ok() {
+        return Ok(None);
+    }
+    if value.len().is_err() || value.cast::<pyo3::types::PyDict>().is_ok() {
+        return Ok(None);
+    }
+    value.try_iter()?.collect::<PyResult<Vec<_>>>().map(Some)
+}
+
+fn replace_type_error(error: PyErr, value: &Bound<'_, PyAny>) -> Mismatch {
+    if error.is_instance_of::<PyTypeError>(value.py()) { given(value) } else { Mismatch::Python(error) }
+}
+
+/// What a value is, in the user's words.
+pub(crate) fn given(value: &Bound<'_, PyAny>) -> Mismatch {
+    Mismatch::Given(describe(value))
+}
+
+pub(crate) fn describe(value: &Bound<'_, PyAny>) -> String {
+    if value.is_none() {
+        return "None".to_owned();
+    }
+    if let Ok(array) = value.cast::<Array>() {
+        return user_name(array.get().ty());
+    }
+    if let Ok(Some(ty)) = instance_type(value) {
+        return user_name(ty);
+    }
+    if let Some(text) = numpy::describe(value) {
+        return text;
+    }
+    let class = value.get_type().name().map_or_else(|_| "an object".to_owned(), |name| name.to_string());
+    match value.repr() {
+        Ok(text) if text.to_str().is_ok_and(|text| text.len() <= 40) => format!("{class} {text}"),
+        _ => class,
+    }
+}

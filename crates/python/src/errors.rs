@@ -1,0 +1,96 @@
+//! Exceptions that Python sees, and the wall that keeps panics on this side.
+
+use diagnostics::{SourceMap, render};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyTuple, PyType};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+pyo3::create_exception!(
+    gridstride._native,
+    CompileError,
+    PyRuntimeError,
+    "A kernel that cannot be compiled. `diagnostics` lists (code, message, file, line, column) of every mistake."
+);
+pyo3::create_exception!(
+    gridstride._native,
+    KernelFault,
+    PyRuntimeError,
+    "A check that failed while a kernel ran. Attributes: kind, kernel, file, line, thread, array, index, shape."
+);
+
+/// A kernel that failed to compile, kept so that every launch of it raises the same error.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure {
+    text: String,
+    diagnostics: Vec<(String, String, String, u32, u32)>,
+}
+
+impl Failure {
+    pub(crate) fn new(kernel: &str, text: impl Into<String>) -> Failure {
+        let text = text.into();
+        let diagnostic = ("code-generation".to_owned(), text.clone(), String::new(), 0, 0);
+        Failure { text: format!("kernel `{kernel}` cannot be compiled: {text}"), diagnostics: vec![diagnostic] }
+    }
+
+    /// `what` is "kernel" or "function".
+    pub(crate) fn rejected(what: &str, name: &str, rejected: &frontend::Rejected) -> Failure {
+        let n = rejected.diagnostics.len();
+        let mut text = format!("{what} `{name}` cannot be compiled: {n} error{}", if n == 1 { "" } else { "s" });
+        for diagnostic in &rejected.diagnostics {
+            text.push_str("\n\n");
+            text.push_str(&render(diagnostic, &rejected.sources));
+        }
+        let diagnostics = rejected.diagnostics.iter().map(|d| {
+            let (file, line, column) = position(&rejected.sources, d.span);
+            (d.code.to_owned(), d.message.clone(), file, line, column)
+        });
+        Failure { text, diagnostics: diagnostics.collect() }
+    }
+
+    pub(crate) fn raise(&self, py: Python<'_>) -> PyErr {
+        let error = CompileError::new_err(self.text.clone());
+        match error.value(py).setattr("diagnostics", self.diagnostics.clone()) {
+            Ok(()) => error,
+            Err(failed) => failed,
+        }
+    }
+}
+
+/// File, line and column of a span; empty and 0 for text that no user wrote.
+pub(crate) fn position(sources: &SourceMap, span: diagnostics::Span) -> (String, u32, u32) {
+    let Some(file) = sources.get(span.file) else { return (String::new(), 0, 0) };
+    let (line, column) = file.position(span.start);
+    (file.name.clone(), line, column)
+}
+
+/// The class of errors about arguments: a RuntimeError, which programs written for Warp expect, and a TypeError.
+pub(crate) fn argument_error_type(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let class = CLASS.get_or_try_init(py, || {
+        let bases = PyTuple::new(py, [py.get_type::<PyRuntimeError>(), py.get_type::<PyTypeError>()])?;
+        let body = PyDict::new(py);
+        body.set_item("__module__", "gridstride._native")?;
+        body.set_item("__doc__", "An argument that a kernel does not take.")?;
+        let class = py.get_type::<PyType>().call1(("ArgumentError", bases, body))?;
+        Ok::<_, PyErr>(class.cast_into::<PyType>()?.unbind())
+    })?;
+    Ok(class.bind(py))
+}
+
+pub(crate) fn argument_error(py: Python<'_>, message: String) -> PyErr {
+    match argument_error_type(py) {
+        Ok(class) => PyErr::from_type(class.clone(), message),
+        Err(failed) => failed,
+    }
+}
+
+/// Runs what Python called. A panic is a bug of ours: it becomes an exception that `except Exception` catches.
+pub(crate) fn guarded<T>(run: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("unknown");
+        Err(PyRuntimeError::new_err(format!("internal error, please report: {text}")))
+    })
+}

@@ -1,0 +1,187 @@
+//! `Function` and `Kernel`: Python functions with what the front end needs to find their source and scope.
+
+use crate::bytes::Mismatch;
+use crate::pack::Signature;
+use crate::pattern::{find_pattern, pattern};
+use frontend::TypePattern;
+use ir::Type;
+use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::{PyTraverseError, PyVisit};
+use std::sync::{Arc, Mutex};
+
+/// A function that kernels can call.
+#[pyclass(name = "Function", module = "gridstride._native", subclass, frozen)]
+pub(crate) struct Function {
+    pub(crate) pyfunc: Py<PyAny>,
+    pub(crate) annotations: Py<PyDict>,
+    /// Every function of this name that a call may choose from; the list may grow later.
+    pub(crate) overloads: Py<PyList>,
+}
+
+#[pymethods]
+impl Function {
+    #[new]
+    #[pyo3(signature = (pyfunc, annotations, overloads, *_args, **_kwargs))]
+    fn new(
+        pyfunc: Py<PyAny>,
+        annotations: Py<PyDict>,
+        overloads: Py<PyList>,
+        _args: &Bound<'_, PyTuple>,
+        _kwargs: Option<&Bound<'_, PyDict>>,
+    ) -> Function {
+        Function { pyfunc, annotations, overloads }
+    }
+
+    #[getter]
+    fn pyfunc(&self, py: Python<'_>) -> Py<PyAny> {
+        self.pyfunc.clone_ref(py)
+    }
+
+    #[getter]
+    fn annotations(&self, py: Python<'_>) -> Py<PyDict> {
+        self.annotations.clone_ref(py)
+    }
+
+    #[getter]
+    fn overloads(&self, py: Python<'_>) -> Py<PyList> {
+        self.overloads.clone_ref(py)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.pyfunc)?;
+        visit.call(&self.annotations)?;
+        visit.call(&self.overloads)
+    }
+}
+
+/// A kernel, and everything compiled for it so far.
+#[pyclass(name = "Kernel", module = "gridstride._native", subclass, frozen)]
+pub(crate) struct Kernel {
+    pub(crate) pyfunc: Py<PyAny>,
+    pub(crate) name: String,
+    pub(crate) params: Vec<Parameter>,
+    /// The only signature of a kernel without open types.
+    pub(crate) closed: Option<Arc<Signature>>,
+    /// Signatures met so far.
+    pub(crate) open: Mutex<Vec<Arc<Signature>>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Parameter {
+    pub(crate) name: String,
+    pub(crate) pattern: TypePattern,
+}
+
+#[pymethods]
+impl Kernel {
+    #[new]
+    #[pyo3(signature = (pyfunc, name, annotations, *_args, **_kwargs))]
+    fn new(
+        pyfunc: &Bound<'_, PyAny>,
+        name: String,
+        annotations: &Bound<'_, PyDict>,
+        _args: &Bound<'_, PyTuple>,
+        _kwargs: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Kernel> {
+        let mut params = Vec::new();
+        for param in param_names(pyfunc)? {
+            let found = annotations.get_item(&param)?.ok_or_else(|| {
+                PyTypeError::new_err(format!("kernel `{name}`: parameter `{param}` has no type annotation"))
+            })?;
+            let pattern = find_pattern(&found)?.ok_or_else(|| {
+                let shown = found.repr().map_or_else(|_| "its annotation".to_owned(), |text| text.to_string());
+                let text =
+                    format!("kernel `{name}`: parameter `{param}`: {shown} is not a type of the kernel language");
+                PyTypeError::new_err(text)
+            })?;
+            params.push(Parameter { name: param, pattern });
+        }
+        let types: Option<Vec<Type>> =
+            params.iter().map(|param| if let TypePattern::Is(ty) = param.pattern { Some(ty) } else { None }).collect();
+        let closed = types.map(|types| Arc::new(Signature::new(types)));
+        Ok(Kernel { pyfunc: pyfunc.clone().unbind(), name, params, closed, open: Mutex::new(Vec::new()) })
+    }
+
+    #[getter]
+    fn pyfunc(&self, py: Python<'_>) -> Py<PyAny> {
+        self.pyfunc.clone_ref(py)
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether the types of some parameters come from the arguments.
+    #[getter]
+    fn is_generic(&self) -> bool {
+        self.closed.is_none()
+    }
+
+    /// Names of the parameters, in order.
+    #[getter]
+    fn param_names(&self) -> Vec<String> {
+        self.params.iter().map(|param| param.name.clone()).collect()
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.pyfunc)
+    }
+}
+
+impl Kernel {
+    /// The signature for given types, made on first use.
+    pub(crate) fn signature(&self, types: &[Type]) -> Arc<Signature> {
+        if let Some(closed) = &self.closed
+            && closed.types == types
+        {
+            return closed.clone();
+        }
+        let mut open = self.open.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if let Some(known) = open.iter().find(|signature| signature.types == types) {
+            return known.clone();
+        }
+        let signature = Arc::new(Signature::new(types.to_vec()));
+        open.push(signature.clone());
+        signature
+    }
+
+    /// "kernel `k`, argument 2 `x`", where messages about an argument begin.
+    fn place(&self, index: usize) -> String {
+        format!("kernel `{}`, argument {} `{}`", self.name, index + 1, self.params[index].name)
+    }
+
+    /// The exception for an argument that does not fit; `expected` names the parameter's type.
+    pub(crate) fn refuse(&self, py: Python<'_>, index: usize, expected: &str, mismatch: Mismatch) -> PyErr {
+        let place = self.place(index);
+        match mismatch {
+            Mismatch::Given(found) => {
+                crate::errors::argument_error(py, format!("{place}: expected {expected}, got {found}"))
+            }
+            Mismatch::Unfit(why) => crate::errors::argument_error(py, format!("{place}: cannot be passed: {why}")),
+            Mismatch::Range(why) => pyo3::exceptions::PyOverflowError::new_err(format!("{place}: {why}")),
+            Mismatch::Python(error) => error,
+        }
+    }
+}
+
+/// Names of a Python function's parameters, in order: positional ones, then keyword-only ones.
+pub(crate) fn param_names(pyfunc: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    let py = pyfunc.py();
+    let code = pyfunc.getattr(intern!(py, "__code__"))?;
+    let n_positional: usize = code.getattr(intern!(py, "co_argcount"))?.extract()?;
+    let n_keyword: usize = code.getattr(intern!(py, "co_kwonlyargcount"))?.extract()?;
+    let names: Vec<String> = code.getattr(intern!(py, "co_varnames"))?.extract()?;
+    Ok(names.into_iter().take(n_positional + n_keyword).collect())
+}
+
+/// The pattern of a function's parameter or result; `None` where it has no annotation, or `-> None`.
+pub(crate) fn annotation(annotations: &Bound<'_, PyDict>, name: &str) -> PyResult<Option<TypePattern>> {
+    match annotations.get_item(name)? {
+        Some(found) if !found.is_none() => pattern(&found).map(Some),
+        _ => Ok(None),
+    }
+}

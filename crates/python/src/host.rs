@@ -1,0 +1,226 @@
+//! The running Python program as the front end's [`Host`].
+//!
+//! In: a kernel or function object. Out: its source, and the values of the names it uses, copied as they are now.
+
+use crate::function::{Function, Kernel, annotation, param_names};
+use crate::value::{Found, to_host_value, to_python};
+use frontend::{FuncSource, Host, HostValue, ObjectId, ParamSource, TypePattern};
+use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString, PyTuple};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Live objects of one compilation. Those that the front end was told of stay alive with it.
+pub(crate) struct LiveHost<'py> {
+    py: Python<'py>,
+    objects: RefCell<Vec<Bound<'py, PyAny>>>,
+    ids: RefCell<HashMap<usize, ObjectId>>,
+    sources: RefCell<HashMap<ObjectId, Arc<FuncSource>>>,
+}
+
+impl<'py> LiveHost<'py> {
+    pub(crate) fn new(py: Python<'py>) -> LiveHost<'py> {
+        LiveHost { py, objects: RefCell::default(), ids: RefCell::default(), sources: RefCell::default() }
+    }
+
+    /// The id of an object, the same for the same object.
+    pub(crate) fn register(&self, object: &Bound<'py, PyAny>) -> ObjectId {
+        *self.ids.borrow_mut().entry(object.as_ptr() as usize).or_insert_with(|| {
+            let mut objects = self.objects.borrow_mut();
+            objects.push(object.clone());
+            ObjectId(objects.len() as u32 - 1)
+        })
+    }
+
+    pub(crate) fn object(&self, id: ObjectId) -> Bound<'py, PyAny> {
+        self.objects.borrow()[id.0 as usize].clone()
+    }
+
+    fn host_value(&self, value: &Bound<'py, PyAny>) -> HostValue {
+        // A property or `__gs_bytes__` that raises makes its object one that kernels cannot use.
+        match to_host_value(value) {
+            Ok(Found::Value(value)) => value,
+            Ok(Found::Tuple(items)) => HostValue::Tuple(items.iter().map(|item| self.host_value(item)).collect()),
+            Ok(Found::Func) => HostValue::Func(self.register(value)),
+            Ok(Found::Object) | Err(_) => HostValue::Object(self.register(value)),
+        }
+    }
+
+    fn pyfunc(&self, id: ObjectId) -> PyResult<Bound<'py, PyAny>> {
+        let object = self.object(id);
+        if let Ok(kernel) = object.cast::<Kernel>() {
+            return Ok(kernel.get().pyfunc.bind(self.py).clone());
+        }
+        match object.cast::<Function>() {
+            Ok(function) => Ok(function.get().pyfunc.bind(self.py).clone()),
+            Err(_) => Err(PyTypeError::new_err(format!("{} is not a kernel function", self.describe(id)))),
+        }
+    }
+
+    fn find_source(&self, id: ObjectId) -> PyResult<FuncSource> {
+        let py = self.py;
+        let pyfunc = self.pyfunc(id)?;
+        let code = pyfunc.getattr(intern!(py, "__code__"))?;
+        let file: String = code.getattr(intern!(py, "co_filename"))?.extract()?;
+        let globals = pyfunc.getattr(intern!(py, "__globals__"))?;
+        let text = py.import(intern!(py, "gridstride._source"))?.call_method1(intern!(py, "text"), (&file, globals))?;
+        let qualified: String = pyfunc.getattr(intern!(py, "__qualname__"))?.extract()?;
+        let (annotations, returns) = self.annotations(id)?;
+        let defaults = self.defaults(&pyfunc)?;
+        let params = param_names(&pyfunc)?.into_iter().map(|name| {
+            let annotation = annotations.iter().find(|(known, _)| *known == name).and_then(|(_, p)| p.clone());
+            let default = defaults.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
+            ParamSource { name, annotation, default }
+        });
+        Ok(FuncSource {
+            name: qualified.rsplit('.').next().unwrap_or(&qualified).to_owned(),
+            file,
+            text: Arc::from(text.cast::<PyString>()?.to_str()?),
+            first_line: code.getattr(intern!(py, "co_firstlineno"))?.extract()?,
+            params: params.collect(),
+            returns,
+        })
+    }
+
+    #[allow(clippy::type_complexity)]
+    fn annotations(&self, id: ObjectId) -> PyResult<(Vec<(String, Option<TypePattern>)>, Option<TypePattern>)> {
+        let object = self.object(id);
+        if let Ok(kernel) = object.cast::<Kernel>() {
+            let params = kernel.get().params.iter();
+            return Ok((params.map(|param| (param.name.clone(), Some(param.pattern.clone()))).collect(), None));
+        }
+        let function = object.cast::<Function>()?.get();
+        let annotations = function.annotations.bind(self.py);
+        let params = param_names(function.pyfunc.bind(self.py))?.into_iter();
+        let params = params.map(|name| annotation(annotations, &name).map(|pattern| (name, pattern)));
+        Ok((params.collect::<PyResult<_>>()?, annotation(annotations, "return")?))
+    }
+
+    fn defaults(&self, pyfunc: &Bound<'py, PyAny>) -> PyResult<Vec<(String, HostValue)>> {
+        let py = self.py;
+        let names = param_names(pyfunc)?;
+        let n_positional: usize =
+            pyfunc.getattr(intern!(py, "__code__"))?.getattr(intern!(py, "co_argcount"))?.extract()?;
+        let mut found = Vec::new();
+        if let Ok(values) = pyfunc.getattr(intern!(py, "__defaults__"))?.cast::<PyTuple>() {
+            // Defaults belong to the last positional parameters.
+            let first = n_positional.saturating_sub(values.len());
+            found.extend(
+                values.iter().zip(&names[first..]).map(|(value, name)| (name.clone(), self.host_value(&value))),
+            );
+        }
+        if let Ok(values) = pyfunc.getattr(intern!(py, "__kwdefaults__"))?.cast::<PyDict>() {
+            for (name, value) in values.iter() {
+                found.push((name.extract()?, self.host_value(&value)));
+            }
+        }
+        Ok(found)
+    }
+
+    fn find_name(&self, scope: ObjectId, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let py = self.py;
+        let pyfunc = self.pyfunc(scope)?;
+        for (free, value) in closure(&pyfunc)? {
+            if free == name {
+                return Ok(value);
+            }
+        }
+        let globals = pyfunc.getattr(intern!(py, "__globals__"))?;
+        if let Some(found) = globals.cast::<PyDict>()?.get_item(name)? {
+            return Ok(Some(found));
+        }
+        py.import(intern!(py, "builtins"))?.getattr_opt(name)
+    }
+
+    fn find_value(&self, scope: ObjectId, expression: &str, locals: &[(String, HostValue)]) -> PyResult<HostValue> {
+        let py = self.py;
+        let pyfunc = self.pyfunc(scope)?;
+        // One dictionary for all: a comprehension inside the expression sees globals, but not the locals of `eval`.
+        let names = pyfunc.getattr(intern!(py, "__globals__"))?.cast::<PyDict>()?.copy()?;
+        for (name, value) in closure(&pyfunc)? {
+            if let Some(value) = value {
+                names.set_item(name, value)?;
+            }
+        }
+        for (name, value) in locals {
+            if let Some(value) = to_python(py, value, &|id| self.object(id))? {
+                names.set_item(name, value)?;
+            }
+        }
+        let builtins = py.import(intern!(py, "builtins"))?;
+        // In parentheses, the text may go on over several lines.
+        let code = builtins.call_method1(intern!(py, "compile"), (format!("({expression}\n)"), "<static>", "eval"))?;
+        let value = builtins.call_method1(intern!(py, "eval"), (code, names))?;
+        Ok(self.host_value(&value))
+    }
+}
+
+/// Free variables of a function and their values; none for one that has no value yet.
+fn closure<'py>(pyfunc: &Bound<'py, PyAny>) -> PyResult<Vec<(String, Option<Bound<'py, PyAny>>)>> {
+    let py = pyfunc.py();
+    let cells = pyfunc.getattr(intern!(py, "__closure__"))?;
+    let Ok(cells) = cells.cast::<PyTuple>() else { return Ok(Vec::new()) };
+    let names: Vec<String> = pyfunc.getattr(intern!(py, "__code__"))?.getattr(intern!(py, "co_freevars"))?.extract()?;
+    let contents = cells.iter().map(|cell| cell.getattr(intern!(py, "cell_contents")).ok());
+    Ok(names.into_iter().zip(contents).collect())
+}
+
+impl Host for LiveHost<'_> {
+    fn source(&self, func: ObjectId) -> Result<Arc<FuncSource>, String> {
+        if let Some(known) = self.sources.borrow().get(&func) {
+            return Ok(known.clone());
+        }
+        let source = Arc::new(self.find_source(func).map_err(|error| error.value(self.py).to_string())?);
+        self.sources.borrow_mut().insert(func, source.clone());
+        Ok(source)
+    }
+
+    fn overloads(&self, func: ObjectId) -> Vec<ObjectId> {
+        let object = self.object(func);
+        let Ok(function) = object.cast::<Function>() else { return vec![func] };
+        let mut found: Vec<_> = function
+            .get()
+            .overloads
+            .bind(self.py)
+            .iter()
+            .filter(|overload| overload.cast::<Function>().is_ok())
+            .map(|overload| self.register(&overload))
+            .collect();
+        if !found.contains(&func) {
+            found.insert(0, func);
+        }
+        found
+    }
+
+    fn lookup(&self, scope: ObjectId, name: &str) -> Option<HostValue> {
+        self.find_name(scope, name).ok()?.map(|value| self.host_value(&value))
+    }
+
+    fn attribute(&self, object: ObjectId, name: &str) -> Option<HostValue> {
+        let value = self.object(object).getattr_opt(name).ok()??;
+        Some(self.host_value(&value))
+    }
+
+    fn evaluate(&self, scope: ObjectId, expression: &str, locals: &[(String, HostValue)]) -> Result<HostValue, String> {
+        self.find_value(scope, expression, locals).map_err(|error| {
+            let class = error.get_type(self.py).name().map_or_else(|_| "error".to_owned(), |name| name.to_string());
+            format!("{class}: {}", error.value(self.py))
+        })
+    }
+
+    fn describe(&self, object: ObjectId) -> String {
+        let object = self.object(object);
+        if let Ok(kernel) = object.cast::<Kernel>() {
+            return kernel.get().name.clone();
+        }
+        let named = object.cast::<Function>().map_or(&object, |function| function.get().pyfunc.bind(self.py));
+        let name = named.getattr_opt(intern!(self.py, "__name__")).ok().flatten();
+        match name.and_then(|name| name.extract::<String>().ok()) {
+            Some(name) => name,
+            None => crate::bytes::describe(&object),
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! NumPy arrays and scalars as arguments, without a copy and without linking to NumPy.
+
+use crate::array::{Descriptor, check_view, descriptor, is_contiguous};
+use crate::bytes::Mismatch;
+use crate::types::inner_shape;
+use ir::{Scalar, Type, TypeKind};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// A NumPy array seen as an array of the kernel language.
+pub(crate) struct View {
+    pub(crate) descriptor: Descriptor,
+    pub(crate) is_read_only: bool,
+}
+
+/// The scalar type of a NumPy dtype by its name.
+pub(crate) fn scalar_of_dtype(name: &str) -> Option<Scalar> {
+    Some(match name {
+        "bool" => Scalar::Bool,
+        "int8" => Scalar::I8,
+        "int16" => Scalar::I16,
+        "int32" => Scalar::I32,
+        "int64" => Scalar::I64,
+        "uint8" => Scalar::U8,
+        "uint16" => Scalar::U16,
+        "uint32" => Scalar::U32,
+        "uint64" => Scalar::U64,
+        "float16" => Scalar::F16,
+        "bfloat16" => Scalar::BF16,
+        "float32" => Scalar::F32,
+        "float64" => Scalar::F64,
+        _ => return None,
+    })
+}
+
+/// The type of a NumPy scalar (`np.float32(1)`); none for anything else.
+pub(crate) fn scalar_type(value: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
+    let py = value.py();
+    let module = value.get_type().module()?;
+    if !module.to_str().is_ok_and(|module| module == "numpy" || module == "ml_dtypes") || is_array(value) {
+        return Ok(None);
+    }
+    let Some(dtype) = value.getattr_opt(intern!(py, "dtype"))? else { return Ok(None) };
+    dtype_scalar(&dtype)
+}
+
+fn dtype_scalar(dtype: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
+    let Some(name) = dtype.getattr_opt(intern!(dtype.py(), "name"))? else { return Ok(None) };
+    Ok(name.extract::<String>().ok().and_then(|name| scalar_of_dtype(&name)))
+}
+
+/// Whether a value describes its memory as NumPy arrays do. NumPy's scalars do too, but are not arrays.
+pub(crate) fn is_array(value: &Bound<'_, PyAny>) -> bool {
+    let py = value.py();
+    value.getattr_opt(intern!(py, "__array_interface__")).is_ok_and(|found| found.is_some())
+        && value.getattr_opt(intern!(py, "strides")).is_ok_and(|found| found.is_some())
+        && value.getattr_opt(intern!(py, "flags")).is_ok_and(|found| found.is_some())
+        && !value.get_type().mro().iter().any(|class| {
+            class.cast::<pyo3::types::PyType>().is_ok_and(|class| {
+                class.name().is_ok_and(|name| name == "generic") && class.module().is_ok_and(|module| module == "numpy")
+            })
+        })
+}
+
+/// What to call a NumPy array or scalar in a message.
+pub(crate) fn describe(value: &Bound<'_, PyAny>) -> Option<String> {
+    let py = value.py();
+    let dtype = value.getattr_opt(intern!(py, "dtype")).ok()??.str().ok()?;
+    if is_array(value) {
+        let rank = value.getattr_opt(intern!(py, "ndim")).ok()??.extract::<usize>().ok()?;
+        return Some(format!(
+            "a NumPy array of dtype {dtype} with {rank} dimension{}",
+            if rank == 1 { "" } else { "s" }
+        ));
+    }
+    scalar_type(value).ok()?.map(|_| format!("a NumPy {dtype}"))
+}
+
+/// The type that a NumPy array has by itself: scalars and its own rank.
+pub(crate) fn natural_type(value: &Bound<'_, PyAny>) -> PyResult<Option<Type>> {
+    let py = value.py();
+    if !is_array(value) {
+        return Ok(None);
+    }
+    let Some(scalar) = dtype_scalar(&value.getattr(intern!(py, "dtype"))?)? else { return Ok(None) };
+    let rank: u32 = value.getattr(intern!(py, "ndim"))?.extract()?;
+    Ok((1..=4).contains(&rank).then(|| Type::array(Type::scalar(scalar), rank)))
+}
+
+/// A NumPy array as an array of `elem` with `rank` dimensions; none for a value that is no array at all. Components of
+/// vectors and matrices may be the array's last dimensions.
+pub(crate) fn view(value: &Bound<'_, PyAny>, elem: Type, rank: u32) -> Result<Option<View>, Mismatch> {
+    let py = value.py();
+    if !is_array(value) {
+        return Ok(None);
+    }
+    let interface = value.getattr(intern!(py, "__array_interface__"))?;
+    let interface = interface.cast::<PyDict>().map_err(PyErr::from)?;
+    let field = |name: &str| -> PyResult<Bound<'_, PyAny>> {
+        interface.get_item(name)?.ok_or_else(|| pyo3::exceptions::PyKeyError::new_err(name.to_owned()))
+    };
+    let shape: Vec<i64> = field("shape")?.extract()?;
+    let (ptr, is_read_only): (u64, bool) = field("data")?.extract()?;
+    let item_size: i64 = value.getattr(intern!(py, "itemsize"))?.extract()?;
+    let strides = match interface.get_item("strides")? {
+        Some(strides) if !strides.is_none() => strides.extract::<Vec<i64>>()?,
+        _ => row_major(item_size, &shape),
+    };
+    let wrong = || Mismatch::Given(describe(value).unwrap_or_else(|| "an array".to_owned()));
+    let dtype = value.getattr(intern!(py, "dtype"))?;
+    let inner: Vec<i64> = match elem.kind() {
+        TypeKind::Struct(_) => {
+            if !same_record(elem, &dtype)? {
+                return Err(wrong());
+            }
+            vec![]
+        }
+        _ => {
+            if dtype_scalar(&dtype)? != elem.element() || !is_native(&dtype)? {
+                return Err(wrong());
+            }
+            inner_shape(elem).into_iter().map(i64::from).collect()
+        }
+    };
+    let rank = rank as usize;
+    if shape.len() != rank + inner.len() || shape[rank..] != inner[..] {
+        return Err(wrong());
+    }
+    if !is_contiguous(item_size, &inner, &strides[rank..]) {
+        return Err(Mismatch::Unfit("the components of its elements do not lie side by side".to_owned()));
+    }
+    let (shape, strides) = (&shape[..rank], &strides[..rank]);
+    check_view(elem, ptr, shape, strides).map_err(Mismatch::Unfit)?;
+    Ok(Some(View { descriptor: descriptor(ptr, shape, strides), is_read_only }))
+}
+
+fn row_major(item_size: i64, shape: &[i64]) -> Vec<i64> {
+    let mut strides = vec![item_size; shape.len()];
+    for dim in (1..shape.len()).rev() {
+        strides[dim - 1] = strides[dim].saturating_mul(shape[dim]);
+    }
+    strides
+}
+
+/// Whether numbers are stored in this machine's byte order.
+fn is_native(dtype: &Bound<'_, PyAny>) -> PyResult<bool> {
+    dtype.getattr(intern!(dtype.py(), "isnative"))?.extract()
+}
+
+/// Whether a record dtype has the very layout of a struct.
+fn same_record(ty: Type, dtype: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = dtype.py();
+    let size: u64 = dtype.getattr(intern!(py, "itemsize"))?.extract()?;
+    if size != ty.size() {
+        return Ok(false);
+    }
+    if let TypeKind::Struct(s) = ty.kind() {
+        let fields = dtype.getattr(intern!(py, "fields"))?;
+        let Ok(fields) = fields.cast_into::<pyo3::types::PyMapping>() else { return Ok(false) };
+        if fields.len()? != s.fields.len() {
+            return Ok(false);
+        }
+        for (index, (name, field)) in s.fields.iter().enumerate() {
+            let Ok(entry) = fields.get_item(name) else { return Ok(false) };
+            let offset: u64 = entry.get_item(1)?.extract()?;
+            if offset != ty.offset(index) || !same_record(*field, &entry.get_item(0)?)? {
+                return Ok(false);
+            }
+        }
+        return Ok(true);
+    }
+    let base = dtype.getattr(intern!(py, "base"))?;
+    let shape: Vec<u32> = dtype.getattr(intern!(py, "shape"))?.extract()?;
+    Ok(!ty.is_array() && dtype_scalar(&base)? == ty.element() && is_native(&base)? && shape == inner_shape(ty))
+}

@@ -1,0 +1,80 @@
+//! Options of a kernel, from a dictionary.
+
+use frontend::Options;
+use pipeline::cache::{DiskCache, default_dir};
+use pyo3::exceptions::{PyRuntimeWarning, PyTypeError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+/// What reaches the compiler, in one word: equal words mean equal code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CompileOptions {
+    pub(crate) checked: bool,
+    pub(crate) check_finite: bool,
+    pub(crate) fast_math: bool,
+    pub(crate) max_unroll: u32,
+}
+
+impl CompileOptions {
+    /// Names that are not ours are left to the package.
+    pub(crate) fn read(options: Option<&Bound<'_, PyDict>>) -> PyResult<CompileOptions> {
+        let mut found = CompileOptions { checked: false, check_finite: false, fast_math: false, max_unroll: 16 };
+        let Some(options) = options else { return Ok(found) };
+        let py = options.py();
+        let flag = |name: &Bound<'_, pyo3::types::PyString>| -> PyResult<bool> {
+            options.get_item(name)?.map_or(Ok(false), |value| value.is_truthy())
+        };
+        found.checked = flag(intern!(py, "checked"))?;
+        found.check_finite = flag(intern!(py, "check_finite"))?;
+        found.fast_math = flag(intern!(py, "fast_math"))?;
+        if let Some(value) = options.get_item(intern!(py, "max_unroll"))?
+            && !value.is_none()
+        {
+            let wrong = |_| PyTypeError::new_err("`max_unroll` must be an int of 0 or more");
+            found.max_unroll = value.extract().map_err(wrong)?;
+        }
+        Ok(found)
+    }
+
+    pub(crate) fn for_rank(self, rank: u32) -> Options {
+        Options {
+            checked: self.checked,
+            check_finite: self.check_finite,
+            fast_math: self.fast_math,
+            max_unroll: self.max_unroll,
+            launch_rank: rank,
+        }
+    }
+}
+
+/// The disk cache that options name: `cache_dir` where it is given (None: no cache), else the user's own. A directory
+/// that must not be trusted gives one warning and no cache.
+pub(crate) fn disk_cache(py: Python<'_>, options: Option<&Bound<'_, PyDict>>) -> PyResult<Option<DiskCache>> {
+    static OPENED: Mutex<Option<HashMap<PathBuf, Option<DiskCache>>>> = Mutex::new(None);
+    let named = options.map(|options| options.get_item(intern!(py, "cache_dir"))).transpose()?.flatten();
+    let dir = match named {
+        Some(dir) if dir.is_none() => None,
+        Some(dir) => Some(dir.extract::<PathBuf>()?),
+        None => default_dir(),
+    };
+    let Some(dir) = dir else { return Ok(None) };
+    let lock = || OPENED.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if let Some(known) = lock().as_ref().and_then(|opened| opened.get(&dir)) {
+        // It may have been removed since; a process that runs for long makes it again.
+        if known.is_none() || dir.is_dir() {
+            return Ok(known.clone());
+        }
+    }
+    let opened = DiskCache::open(&dir);
+    let cache = opened.as_ref().ok().cloned();
+    lock().get_or_insert_default().insert(dir, cache.clone());
+    if let Err(refused) = opened {
+        let text = std::ffi::CString::new(refused.to_string()).unwrap_or_default();
+        PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &text, 2)?;
+    }
+    Ok(cache)
+}

@@ -1,0 +1,275 @@
+//! Arguments of a launch: checked against a signature and packed for compiled code.
+//!
+//! In: a list of Python objects. Out: the packed arguments of `runtime::abi`, and what a launch may rely on.
+
+use crate::bytes::{Mismatch, array_words, describe, instance_type, write_scalar, write_value};
+use crate::function::Kernel;
+use crate::numpy;
+use crate::pattern::{fits, pattern_name};
+use crate::plan::Variants;
+use crate::types::user_name;
+use frontend::TypePattern;
+use ir::{LeafKind, Scalar, Type, TypeKind};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyTuple};
+use smallvec::SmallVec;
+
+/// Packed arguments. Most launches need no memory of their own for them.
+pub(crate) type Words = SmallVec<[u64; 64]>;
+
+/// The arguments themselves, held while the launch runs.
+pub(crate) type Args<'py> = SmallVec<[Bound<'py, PyAny>; 16]>;
+
+/// Argument types, where each argument lies, and the code compiled for them.
+pub(crate) struct Signature {
+    pub(crate) types: Vec<Type>,
+    slots: Vec<Slot>,
+    n_words: usize,
+    pub(crate) variants: Variants,
+}
+
+struct Slot {
+    /// First word.
+    word: usize,
+    n_bytes: usize,
+    kind: SlotKind,
+}
+
+enum SlotKind {
+    Scalar(Scalar),
+    Array {
+        elem: Type,
+        rank: u32,
+    },
+    /// Composites, structs and tuples; with the arrays inside: byte offset of the descriptor, size of an element, rank.
+    Value(Type, Vec<(usize, i64, usize)>),
+}
+
+/// What the packed arguments turned out to be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Packed {
+    /// A bit per argument whose memory must not be written to.
+    pub(crate) read_only: u64,
+}
+
+impl Signature {
+    pub(crate) fn new(types: Vec<Type>) -> Signature {
+        let mut n_words = 0;
+        let slot = |&ty: &Type| {
+            let n_bytes = ty.size() as usize;
+            let word = n_words;
+            n_words += n_bytes.div_ceil(8);
+            let kind = match ty.kind() {
+                TypeKind::Scalar(scalar) => SlotKind::Scalar(*scalar),
+                TypeKind::Array { elem, rank } => SlotKind::Array { elem: *elem, rank: *rank },
+                _ => SlotKind::Value(ty, arrays_inside(ty)),
+            };
+            Slot { word, n_bytes, kind }
+        };
+        let slots = types.iter().map(slot).collect();
+        Signature { types, slots, n_words, variants: Variants::default() }
+    }
+
+    /// Packs all arguments.
+    pub(crate) fn pack(&self, kernel: &Kernel, args: &[Bound<'_, PyAny>], words: &mut Words) -> PyResult<Packed> {
+        words.clear();
+        words.resize(self.n_words, 0);
+        let mut packed = Packed::default();
+        for (index, arg) in args.iter().enumerate() {
+            self.pack_one(kernel, index, arg, words, &mut packed)?;
+        }
+        Ok(packed)
+    }
+
+    /// Packs argument number `index`.
+    pub(crate) fn pack_one(
+        &self,
+        kernel: &Kernel,
+        index: usize,
+        arg: &Bound<'_, PyAny>,
+        words: &mut [u64],
+        packed: &mut Packed,
+    ) -> PyResult<()> {
+        let slot = &self.slots[index];
+        let place = &mut words[slot.word..slot.word + slot.n_bytes.div_ceil(8)];
+        place.fill(0);
+        let bit = 1u64.checked_shl(index as u32).unwrap_or(0);
+        packed.read_only &= !bit;
+        let written = match &slot.kind {
+            SlotKind::Scalar(Scalar::F32) if arg.is_exact_instance_of::<PyFloat>() => {
+                // The one case that is worth a path of its own.
+                let value = arg.extract::<f64>()? as f32;
+                place[0] = u64::from(value.to_bits());
+                return Ok(());
+            }
+            SlotKind::Scalar(scalar) => write_scalar(*scalar, arg, &mut bytes_of(place)[..slot.n_bytes]),
+            SlotKind::Array { elem, rank } => array_words(*elem, *rank, arg, &mut |found| place.copy_from_slice(found))
+                .map(|is_read_only| {
+                    if is_read_only {
+                        packed.read_only |= bit;
+                    }
+                }),
+            SlotKind::Value(ty, _) => write_value(*ty, arg, &mut bytes_of(place)[..slot.n_bytes]),
+        };
+        written.map_err(|mismatch| kernel.refuse(arg.py(), index, &user_name(self.types[index]), mismatch))
+    }
+
+    /// Whether every array among the arguments is row-major without gaps.
+    pub(crate) fn is_contiguous(&self, words: &[u64]) -> bool {
+        self.slots.iter().all(|slot| match &slot.kind {
+            SlotKind::Scalar(_) => true,
+            SlotKind::Array { elem, rank } => {
+                is_contiguous(elem.size() as i64, &words[slot.word..slot.word + slot.n_bytes / 8], *rank as usize)
+            }
+            SlotKind::Value(_, arrays) => arrays.iter().all(|&(offset, elem_size, rank)| {
+                let start = slot.word + offset / 8;
+                is_contiguous(elem_size, &words[start..start + 1 + 2 * rank], rank)
+            }),
+        })
+    }
+
+    /// Whether an array argument has no memory behind it.
+    pub(crate) fn is_null(&self, index: usize, words: &[u64]) -> bool {
+        self.slots.get(index).is_some_and(|slot| matches!(slot.kind, SlotKind::Array { .. }) && words[slot.word] == 0)
+    }
+}
+
+/// Arguments as code wants them: bytes of the words.
+fn bytes_of(words: &mut [u64]) -> &mut [u8] {
+    // SAFETY: any byte is part of a valid word, and bytes need no alignment.
+    unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), words.len() * 8) }
+}
+
+fn is_contiguous(elem_size: i64, descriptor: &[u64], rank: usize) -> bool {
+    let (extents, strides) = descriptor[1..].split_at(rank);
+    let mut expected = elem_size;
+    let mut is_contiguous = true;
+    for (&extent, &stride) in extents.iter().zip(strides).rev() {
+        is_contiguous &= extent == 1 || stride as i64 == expected;
+        expected = expected.wrapping_mul(extent as i64);
+    }
+    is_contiguous || extents.contains(&0)
+}
+
+fn arrays_inside(ty: Type) -> Vec<(usize, i64, usize)> {
+    fn collect(ty: Type, base: u64, found: &mut Vec<(usize, i64, usize)>) {
+        if let TypeKind::Array { elem, rank } = ty.kind() {
+            found.push((base as usize, elem.size() as i64, *rank as usize));
+        }
+        if matches!(ty.kind(), TypeKind::Struct(_) | TypeKind::Tuple(_)) {
+            for index in 0..ty.n_components() {
+                if let Some(component) = ty.component(index) {
+                    collect(component, base + ty.offset(index), found);
+                }
+            }
+        }
+    }
+    let mut found = Vec::new();
+    if ty.leaves().iter().any(|leaf| leaf.kind == LeafKind::Pointer) {
+        collect(ty, 0, &mut found);
+    }
+    found
+}
+
+/// The arguments of `inputs`, then those of `outputs`.
+pub(crate) fn collect_args<'py>(
+    kernel: &Kernel,
+    inputs: &Bound<'py, PyAny>,
+    outputs: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Args<'py>> {
+    let mut args = Args::new();
+    for list in [Some(inputs), outputs].into_iter().flatten() {
+        if let Ok(list) = list.cast::<PyList>() {
+            args.extend(list.iter());
+        } else if let Ok(tuple) = list.cast::<PyTuple>() {
+            args.extend(tuple.iter());
+        } else if !list.is_none() {
+            for item in list.try_iter()? {
+                args.push(item?);
+            }
+        }
+    }
+    let n = kernel.params.len();
+    if args.len() != n {
+        let names: Vec<_> = kernel.params.iter().map(|param| format!("`{}`", param.name)).collect();
+        let text = format!(
+            "kernel `{}` takes {n} argument{} ({}), got {}",
+            kernel.name,
+            if n == 1 { "" } else { "s" },
+            if names.is_empty() { "none".to_owned() } else { names.join(", ") },
+            args.len()
+        );
+        return Err(crate::errors::argument_error(inputs.py(), text));
+    }
+    Ok(args)
+}
+
+/// The types that a kernel with open parameters takes for these arguments.
+pub(crate) fn infer_types(kernel: &Kernel, args: &[Bound<'_, PyAny>]) -> PyResult<Vec<Type>> {
+    let infer = |(index, arg): (usize, &Bound<'_, PyAny>)| {
+        let pattern = &kernel.params[index].pattern;
+        let refused = |mismatch| kernel.refuse(arg.py(), index, &pattern_name(pattern), mismatch);
+        if let TypePattern::Is(ty) = pattern {
+            return Ok(*ty);
+        }
+        let found = natural_type(arg)?.or_else(|| shaped_type(pattern, arg));
+        match found {
+            Some(ty) if fits(pattern, ty) => Ok(ty),
+            Some(_) => shaped_type(pattern, arg).ok_or_else(|| refused(Mismatch::Given(describe(arg)))),
+            None => Err(refused(Mismatch::Given(format!("{}, whose type is not known", describe(arg))))),
+        }
+    };
+    args.iter().enumerate().map(infer).collect()
+}
+
+/// The type that a value has by itself: Python's int is int32, its float is float32.
+pub(crate) fn natural_type(value: &Bound<'_, PyAny>) -> PyResult<Option<Type>> {
+    if let Ok(array) = value.cast::<crate::array::Array>() {
+        return Ok(Some(array.get().ty()));
+    }
+    if let Some(ty) = instance_type(value)? {
+        return Ok(Some(ty));
+    }
+    if let Some(scalar) = numpy::scalar_type(value)? {
+        return Ok(Some(Type::scalar(scalar)));
+    }
+    if value.cast::<PyBool>().is_ok() {
+        return Ok(Some(Type::bool()));
+    }
+    if value.cast::<PyInt>().is_ok() {
+        return Ok(Some(Type::i32()));
+    }
+    if value.cast::<PyFloat>().is_ok() {
+        return Ok(Some(Type::f32()));
+    }
+    numpy::natural_type(value)
+}
+
+/// The type of a value that only a pattern can name: a list for a vector of a known scalar type, a NumPy array whose
+/// last dimensions are the components of vectors.
+fn shaped_type(pattern: &TypePattern, value: &Bound<'_, PyAny>) -> Option<Type> {
+    match pattern {
+        TypePattern::Vector { elem, len } => {
+            let TypePattern::Is(elem) = **elem else { return None };
+            let found = value.len().ok()? as u32;
+            let is_wanted = len.is_none_or(|len| len == found) && found > 0;
+            is_wanted.then_some(Type::vector(elem.as_scalar()?, found))
+        }
+        TypePattern::Array { elem, rank } => {
+            let (scalar, found_rank) = numpy::natural_type(value).ok()??.as_array()?;
+            let shape: Vec<u32> = value.getattr("shape").ok()?.extract().ok()?;
+            let inner = shape.get(*rank as usize..)?;
+            let scalar = scalar.as_scalar()?;
+            let ty = match (&**elem, inner) {
+                (_, []) if found_rank == *rank => Type::scalar(scalar),
+                (TypePattern::Vector { .. } | TypePattern::Any, &[len]) => Type::vector(scalar, len),
+                (TypePattern::Matrix { .. } | TypePattern::Any, &[rows, cols]) => Type::matrix(scalar, rows, cols),
+                (TypePattern::Quat(_), [4]) => Type::quat(scalar),
+                (TypePattern::Transform(_), [7]) => Type::transform(scalar),
+                _ => return None,
+            };
+            fits(elem, ty).then_some(Type::array(ty, *rank))
+        }
+        _ => None,
+    }
+}
