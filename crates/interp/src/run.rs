@@ -1,0 +1,312 @@
+//! Runs steps.
+
+use crate::code::{ArrayFromAddress, Check, Code, DynamicComponent, ForEnter, LocalArray, MatMul, Step};
+use crate::{MAX_CALL_DEPTH, UNCHECKED, memory};
+use runtime::FaultRecord;
+use runtime::abi::MAX_RANK;
+
+/// Why a thread ends early.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    Fault(Box<FaultRecord>),
+    TooDeep,
+}
+
+/// One thread of a launch, or one call.
+pub(crate) struct Thread<'p> {
+    codes: &'p [Code],
+    pub(crate) tid: [i64; MAX_RANK],
+    pub(crate) extents: [i64; MAX_RANK],
+    depth: usize,
+    /// Memory of local arrays; it lives until the thread ends.
+    locals: Vec<Box<[u64]>>,
+}
+
+impl<'p> Thread<'p> {
+    pub(crate) fn new(codes: &'p [Code], extents: [i64; MAX_RANK]) -> Thread<'p> {
+        Thread { codes, tid: [0; MAX_RANK], extents, depth: 0, locals: Vec::new() }
+    }
+
+    /// Ends the thread; the next one may use the same frame.
+    pub(crate) fn end(&mut self, code: &Code, frame: &mut [u64]) {
+        for &slot in &code.local_arrays {
+            frame[slot as usize] = 0;
+        }
+        self.locals.clear();
+        self.depth = 0;
+    }
+
+    fn fault(&self, site: u32, values: Vec<i64>) -> Stop {
+        Stop::Fault(Box::new(FaultRecord { site, thread: self.tid, values }))
+    }
+
+    /// Runs `code` until it returns.
+    ///
+    /// # Safety
+    /// Descriptors of arrays in the frame, and of those that memory holds, are true (`memory`).
+    pub(crate) unsafe fn run(&mut self, code: &Code, frame: &mut [u64]) -> Result<(), Stop> {
+        let frame = &mut frame[..code.template.len()];
+        let mut pc = 0;
+        loop {
+            let step = &code.steps[pc];
+            pc += 1;
+            match step {
+                Step::Unary { function, dst, a } => frame[*dst as usize] = function(frame[*a as usize]),
+                Step::Binary { function, dst, a, b } => {
+                    frame[*dst as usize] = function(frame[*a as usize], frame[*b as usize]);
+                }
+                Step::Ternary { function, dst, a, b, c } => {
+                    frame[*dst as usize] = function(frame[*a as usize], frame[*b as usize], frame[*c as usize]);
+                }
+                Step::Move1 { dst, src } => frame[*dst as usize] = frame[*src as usize],
+                Step::Jump { target } => pc = *target as usize,
+                Step::JumpUnless { condition, target } => {
+                    if frame[*condition as usize] == 0 {
+                        pc = *target as usize;
+                    }
+                }
+                Step::ForEnter(enter) => {
+                    if !enter_for(enter, frame) {
+                        pc = enter.exit as usize;
+                    }
+                }
+                Step::ForNext { counter, step, remaining, bits, body } => {
+                    let left = frame[*remaining as usize] - 1;
+                    frame[*remaining as usize] = left;
+                    if left > 0 {
+                        let next = frame[*counter as usize].wrapping_add(frame[*step as usize]);
+                        frame[*counter as usize] = next & mask(*bits);
+                        pc = *body as usize;
+                    }
+                }
+                Step::Load(access) => {
+                    // SAFETY: the caller's promise.
+                    if unsafe { memory::load(access, frame) }.is_none() {
+                        return Err(self.fault(UNCHECKED, access.place.values(frame)));
+                    }
+                }
+                Step::Store(access) => {
+                    // SAFETY: the caller's promise.
+                    if unsafe { memory::store(access, frame) }.is_none() {
+                        return Err(self.fault(UNCHECKED, access.place.values(frame)));
+                    }
+                }
+                Step::Atomic(access) => {
+                    // SAFETY: the caller's promise.
+                    if unsafe { memory::atomic(access, frame) }.is_none() {
+                        return Err(self.fault(UNCHECKED, access.place.values(frame)));
+                    }
+                }
+                Step::WrapIndex { dst, index, extent } => {
+                    let (index, extent) = (frame[*index as usize], frame[*extent as usize]);
+                    frame[*dst as usize] = if (index as i64) < 0 { index.wrapping_add(extent) } else { index };
+                }
+                Step::Tid { dst, dim } => frame[*dst as usize] = self.tid[*dim as usize] as u64,
+                Step::LaunchExtent { dst, dim } => frame[*dst as usize] = self.extents[*dim as usize] as u64,
+                Step::Check { check, site } => {
+                    if let Some(values) = failure(check, frame) {
+                        return Err(self.fault(*site, values));
+                    }
+                }
+                Step::Return => return Ok(()),
+                Step::Unreachable => return Err(self.fault(UNCHECKED, Vec::new())),
+                // SAFETY: the caller's promise.
+                step => unsafe { self.rare(step, frame)? },
+            }
+        }
+    }
+
+    /// Steps that no inner loop is made of, or that do much each. The match is exhaustive over what is left.
+    ///
+    /// # Safety
+    /// As for [`Thread::run`].
+    #[inline(never)]
+    unsafe fn rare(&mut self, step: &Step, frame: &mut [u64]) -> Result<(), Stop> {
+        match step {
+            Step::UnaryN { function, dst, a, n } => {
+                for i in 0..*n {
+                    frame[(dst + i) as usize] = function(frame[(a + i) as usize]);
+                }
+            }
+            Step::BinaryN { function, dst, a, b, n } => {
+                for i in 0..*n {
+                    frame[(dst + i) as usize] = function(frame[(a + i) as usize], frame[(b + i) as usize]);
+                }
+            }
+            Step::TernaryN(t) => {
+                for i in 0..t.n {
+                    let [a, b, c] = [t.a, t.b, t.c].map(|slot| frame[(slot + i) as usize]);
+                    frame[(t.dst + i) as usize] = (t.function)(a, b, c);
+                }
+            }
+            Step::Move(m) => frame.copy_within(m.src as usize..(m.src + m.n) as usize, m.dst as usize),
+            Step::Select { dst, condition, a, b, n } => {
+                let src = if frame[*condition as usize] != 0 { *a } else { *b };
+                frame.copy_within(src as usize..(src + n) as usize, *dst as usize);
+            }
+            Step::Fill { dst, src, n } => {
+                let word = frame[*src as usize];
+                frame[*dst as usize..(dst + n) as usize].fill(word);
+            }
+            Step::ExtractDyn(step) => {
+                let place = dynamic_component(step, frame).map_or(0, |at| frame[step.src as usize + at]);
+                frame[step.dst as usize] = place;
+            }
+            Step::InsertDyn(step) => {
+                let component = step.component.map_or(0, |slot| frame[slot as usize]);
+                let at = dynamic_component(step, frame);
+                frame.copy_within(step.src as usize..(step.src + step.n) as usize, step.dst as usize);
+                if let Some(at) = at {
+                    frame[step.dst as usize + at] = component;
+                }
+            }
+            Step::MatMul(step) => matmul(step, frame),
+            Step::Transpose { dst, src, rows, cols } => {
+                for row in 0..*rows {
+                    for col in 0..*cols {
+                        frame[(dst + col * rows + row) as usize] = frame[(src + row * cols + col) as usize];
+                    }
+                }
+            }
+            Step::IsNull { dst, array } => frame[*dst as usize] = u64::from(frame[*array as usize] == 0),
+            Step::View(view) => memory::view(view, frame),
+            Step::LocalArray(local) => self.local_array(local, frame)?,
+            Step::ArrayFromAddress(step) => array_from_address(step, frame),
+            Step::Print(print) => {
+                let args: Vec<u64> = print.args.iter().map(|(slot, widen)| widen(frame[*slot as usize])).collect();
+                runtime::format::print(&print.format, &args);
+            }
+            Step::Call(call) => {
+                if self.depth >= MAX_CALL_DEPTH {
+                    return Err(Stop::TooDeep);
+                }
+                let codes = self.codes;
+                let callee = &codes[call.callee as usize];
+                let mut inner = callee.template.clone();
+                for m in &call.args {
+                    let (dst, src, n) = (m.dst as usize, m.src as usize, m.n as usize);
+                    inner[dst..dst + n].copy_from_slice(&frame[src..src + n]);
+                }
+                self.depth += 1;
+                // SAFETY: the caller's promise holds for what it passes on.
+                unsafe { self.run(callee, &mut inner)? };
+                self.depth -= 1;
+                for m in &call.results {
+                    let (dst, src, n) = (m.dst as usize, m.src as usize, m.n as usize);
+                    frame[dst..dst + n].copy_from_slice(&inner[src..src + n]);
+                }
+            }
+            Step::Unary { .. }
+            | Step::Binary { .. }
+            | Step::Ternary { .. }
+            | Step::Move1 { .. }
+            | Step::Load(_)
+            | Step::Store(_)
+            | Step::Atomic(_)
+            | Step::WrapIndex { .. }
+            | Step::Tid { .. }
+            | Step::LaunchExtent { .. }
+            | Step::Check { .. }
+            | Step::Jump { .. }
+            | Step::JumpUnless { .. }
+            | Step::ForEnter(_)
+            | Step::ForNext { .. }
+            | Step::Return
+            | Step::Unreachable => unreachable!("run handles {step:?}"),
+        }
+        Ok(())
+    }
+
+    /// Zeroed memory, the same each time the op runs in one frame.
+    fn local_array(&mut self, local: &LocalArray, frame: &mut [u64]) -> Result<(), Stop> {
+        let n_words = local.n_words.unwrap_or(usize::MAX).max(1);
+        let pointer = &mut frame[local.pointer as usize];
+        if *pointer != 0 {
+            // SAFETY: this op put the address there: `n_words` words that `locals` owns until the thread ends.
+            unsafe { (*pointer as *mut u64).write_bytes(0, n_words) };
+            return Ok(());
+        }
+        let mut words = Vec::new();
+        if words.try_reserve_exact(n_words).is_err() {
+            return Err(self.fault(UNCHECKED, Vec::new()));
+        }
+        words.resize(n_words, 0u64);
+        let mut memory = words.into_boxed_slice();
+        *pointer = memory.as_mut_ptr() as u64;
+        self.locals.push(memory);
+        Ok(())
+    }
+}
+
+fn mask(bits: u32) -> u64 {
+    u64::MAX >> (64 - bits)
+}
+
+/// Counts the rounds once, so that the counter never passes the end of its type. Gives whether there are any.
+fn enter_for(enter: &ForEnter, frame: &mut [u64]) -> bool {
+    let number = |slot: u32| {
+        let (word, unused) = (frame[slot as usize], 64 - enter.bits);
+        if enter.is_signed { i128::from((word << unused) as i64 >> unused) } else { i128::from(word) }
+    };
+    let (lo, hi, step) = (number(enter.lo), number(enter.hi), number(enter.step));
+    let distance = if step > 0 { hi - lo } else { lo - hi };
+    let rounds = if step != 0 && distance > 0 { (distance - 1) / step.abs() + 1 } else { 0 };
+    frame[enter.counter as usize] = frame[enter.lo as usize];
+    // At most 2^64 - 1: the distance of two values of a 64-bit type.
+    frame[enter.remaining as usize] = rounds as u64;
+    rounds > 0
+}
+
+/// The values to report where the check fails.
+fn failure(check: &Check, frame: &[u64]) -> Option<Vec<i64>> {
+    match check {
+        Check::Bounds { array, rank, indices } => {
+            let extents = &frame[*array as usize + 1..(array + 1 + rank) as usize];
+            let in_range = |(&slot, &extent): (&u32, &u64)| (0..extent as i64).contains(&(frame[slot as usize] as i64));
+            let is_good = frame[*array as usize] != 0 && indices.iter().zip(extents).all(in_range);
+            (!is_good).then(|| memory::bounds_values(frame, *array, *rank, indices))
+        }
+        Check::Index { index, extent } => {
+            let (index, extent) = (frame[*index as usize] as i64, frame[*extent as usize] as i64);
+            (!(0..extent).contains(&index)).then(|| vec![index, extent])
+        }
+        Check::Each { value, n, test } => {
+            let words = &frame[*value as usize..(value + n) as usize];
+            words.iter().any(|&word| test(word) == 0).then(Vec::new)
+        }
+    }
+}
+
+/// Which word of the value the indices name, where it has one there.
+fn dynamic_component(step: &DynamicComponent, frame: &[u64]) -> Option<usize> {
+    step.indices.iter().try_fold(0, |at, &(slot, extent, stride)| {
+        let index = frame[slot as usize];
+        (index < extent).then(|| at + (index * stride) as usize)
+    })
+}
+
+fn matmul(step: &MatMul, frame: &mut [u64]) {
+    for row in 0..step.rows {
+        for col in 0..step.cols {
+            let product = |k: u32| {
+                let a = frame[(step.a + row * step.inner + k) as usize];
+                (step.mul)(a, frame[(step.b + k * step.cols + col) as usize])
+            };
+            let sum = (1..step.inner).fold(product(0), |sum, k| (step.add)(sum, product(k)));
+            frame[(step.dst + row * step.cols + col) as usize] = sum;
+        }
+    }
+}
+
+fn array_from_address(step: &ArrayFromAddress, frame: &mut [u64]) {
+    let rank = step.extents.len();
+    let dst = step.dst as usize;
+    frame[dst] = frame[step.address as usize];
+    let mut stride = step.elem_size;
+    for (dim, &slot) in step.extents.iter().enumerate().rev() {
+        let extent = frame[slot as usize];
+        frame[dst + 1 + dim] = extent;
+        frame[dst + 1 + rank + dim] = stride;
+        stride = stride.wrapping_mul(extent);
+    }
+}
