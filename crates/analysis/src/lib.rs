@@ -1,0 +1,10 @@
+//! Facts about IR that transforms and code generation ask for. Analyses compute and never change a function.
+//!
+//! In: a verified kernel whose calls are inlined. Out: [`Uniformity`], how each value differs between the lanes of a
+//! gang, and the [`Access`] class of each memory op.
+
+pub mod access;
+pub mod uniformity;
+
+pub use access::{Access, classify};
+pub use uniformity::{Lanes, Uniformity, uniformity};

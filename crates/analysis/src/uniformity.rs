@@ -1,0 +1,453 @@
+//! How a value differs between the lanes of a gang.
+//!
+//! A gang is a run of threads that are neighbors along one dimension of the launch. Within it a value is the same in
+//! all lanes, or grows by a constant from lane to lane, or differs freely:
+//!
+//! ```text
+//! v0: i64 = tid 0          affine 1     (lane dimension 0)
+//! v1: i64 = mul v0, 3      affine 3
+//! v2: f32 = load v9[v0]    varying
+//! v3: i64 = extent v9 {0}  uniform
+//! ```
+//!
+//! Values are lowered until nothing changes (an optimistic fixpoint over a lattice of height three, so it ends). Control flow counts as in Karrenberg & Hack, "Whole-Function Vectorization" (CGO 2011): where
+//! lanes take different ways, what the ways define differs even if each definition is uniform.
+
+use ir::{Function, Inst, InstId, Op, PathElem, RegionId, Scalar, Value};
+
+/// What the lanes of a gang hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lanes {
+    /// The same in every lane that is on.
+    Uniform,
+    /// An integer that grows by this much from lane to lane, as long as it does not wrap.
+    Affine(i64),
+    Varying,
+}
+
+/// The result of the analysis of one kernel.
+#[derive(Clone, Debug)]
+pub struct Uniformity {
+    lanes: Vec<Lanes>,
+    /// By instruction: `if`s whose lanes may take both ways, loops whose lanes may leave in different rounds.
+    is_divergent: Vec<bool>,
+}
+
+impl Uniformity {
+    pub fn lanes(&self, value: Value) -> Lanes {
+        self.lanes[value.index()]
+    }
+
+    pub fn is_uniform(&self, value: Value) -> bool {
+        self.lanes(value) == Lanes::Uniform
+    }
+
+    /// For `if`: the condition is not uniform. For a loop: lanes may leave it in different rounds.
+    pub fn is_divergent(&self, inst: InstId) -> bool {
+        self.is_divergent[inst.index()]
+    }
+}
+
+/// Analyzes a kernel for gangs along dimension `lane_dim` of the launch.
+pub fn uniformity(func: &Function, lane_dim: u32) -> Uniformity {
+    let mut analysis = Analysis {
+        func,
+        lane_dim,
+        writes: written_scalars(func),
+        lanes: vec![None; func.values.len()],
+        is_divergent: vec![false; func.insts.len()],
+        changed: true,
+    };
+    while analysis.changed {
+        analysis.changed = false;
+        analysis.region(func.body, &Context { loops: Vec::new(), is_partial: false });
+    }
+    let lanes = analysis.lanes.into_iter().map(|lanes| lanes.unwrap_or(Lanes::Uniform)).collect();
+    Uniformity { lanes, is_divergent: analysis.is_divergent }
+}
+
+/// Where the walk stands.
+#[derive(Clone)]
+struct Context {
+    /// The loops around, outermost first, each with whether divergent control lies between it and here.
+    loops: Vec<(InstId, bool)>,
+    /// Whether some lanes may be off here that are on at the start of the innermost loop, or of the kernel.
+    is_partial: bool,
+}
+
+struct Analysis<'f> {
+    func: &'f Function,
+    lane_dim: u32,
+    writes: Vec<Scalar>,
+    /// `None` until a definition was seen.
+    lanes: Vec<Option<Lanes>>,
+    is_divergent: Vec<bool>,
+    changed: bool,
+}
+
+impl Analysis<'_> {
+    fn of(&self, value: Value) -> Lanes {
+        self.lanes[value.index()].unwrap_or(Lanes::Uniform)
+    }
+
+    /// Lowers a value to the meet of what it is and `lanes`.
+    fn lower(&mut self, value: Value, lanes: Lanes) {
+        let old = self.lanes[value.index()];
+        let new = meet(old, lanes);
+        if new != old {
+            self.lanes[value.index()] = new;
+            self.changed = true;
+        }
+    }
+
+    fn diverge(&mut self, inst: InstId) {
+        if !self.is_divergent[inst.index()] {
+            self.is_divergent[inst.index()] = true;
+            self.changed = true;
+        }
+    }
+
+    fn region(&mut self, region: RegionId, context: &Context) {
+        for &id in &self.func.region(region).insts.clone() {
+            let inst = self.func.inst(id).clone();
+            match inst.op {
+                Op::If => self.branch(id, &inst, context),
+                Op::For | Op::Loop => self.repeat(id, &inst, context),
+                Op::Continue | Op::Break => self.jump(&inst, context),
+                Op::Return => self.leave(context),
+                Op::Yield | Op::Unreachable => {}
+                _ => {
+                    let lanes = self.op(&inst);
+                    for &result in &inst.results {
+                        self.lower(result, lanes);
+                    }
+                }
+            }
+        }
+    }
+
+    fn branch(&mut self, id: InstId, inst: &Inst, context: &Context) {
+        let condition = inst.operands[0];
+        let is_divergent = self.of(condition) != Lanes::Uniform;
+        if is_divergent {
+            self.diverge(id);
+        }
+        let mut inner = context.clone();
+        inner.is_partial |= is_divergent;
+        for frame in &mut inner.loops {
+            frame.1 |= is_divergent;
+        }
+        for &region in &inst.regions {
+            self.region(region, &inner);
+        }
+        let yields: Vec<Inst> = inst
+            .regions
+            .iter()
+            .filter_map(|&region| self.func.terminator(region))
+            .map(|end| self.func.inst(end).clone())
+            .filter(|end| end.op == Op::Yield)
+            .collect();
+        for (i, &result) in inst.results.iter().enumerate() {
+            let operands: Vec<Value> = yields.iter().map(|end| end.operands[i]).collect();
+            let is_one = operands.windows(2).all(|pair| pair[0] == pair[1]);
+            let lanes = operands.iter().map(|&value| self.of(value)).fold(None, meet).unwrap_or(Lanes::Uniform);
+            self.lower(result, if is_divergent && !is_one { Lanes::Varying } else { lanes });
+        }
+    }
+
+    fn repeat(&mut self, id: InstId, inst: &Inst, context: &Context) {
+        let body = inst.regions[0];
+        let params = self.func.region(body).params.clone();
+        let (initial, carried) = if inst.op == Op::For {
+            let [lo, hi, step] = [0, 1, 2].map(|i| self.of(inst.operands[i]));
+            // The induction variable is lo + k step: all lanes that are on are in the same round k.
+            let lanes = if step == Lanes::Uniform { lo } else { Lanes::Varying };
+            self.lower(params[0], lanes);
+            if [lo, hi, step].iter().any(|&lanes| lanes != Lanes::Uniform) && !is_same_length(lo, hi, step) {
+                self.diverge(id);
+            }
+            (&inst.operands[3..], &params[1..])
+        } else {
+            (&inst.operands[..], &params[..])
+        };
+        for (&param, &value) in carried.iter().zip(initial) {
+            let lanes = self.of(value);
+            self.lower(param, lanes);
+        }
+        let mut inner = context.clone();
+        inner.loops.push((id, false));
+        inner.is_partial = self.is_divergent[id.index()];
+        self.region(body, &inner);
+        // A result is what the lane carried in its own last round.
+        let is_divergent = self.is_divergent[id.index()];
+        for (&result, &param) in inst.results.iter().zip(carried) {
+            let lanes = if inst.op == Op::For { self.of(param) } else { Lanes::Uniform };
+            self.lower(result, if is_divergent && !self.is_invariant(param, body) { Lanes::Varying } else { lanes });
+        }
+    }
+
+    /// `continue` and `break`: their values meet those of other ways to the same place.
+    fn jump(&mut self, inst: &Inst, context: &Context) {
+        let Some(&(target, is_partial)) = context.loops.last() else { return };
+        let head = self.func.inst(target).clone();
+        if inst.op == Op::Break {
+            if is_partial {
+                self.diverge(target);
+            }
+            for (&result, &value) in head.results.iter().zip(&inst.operands) {
+                let lanes = self.of(value);
+                self.lower(result, if self.is_divergent[target.index()] { Lanes::Varying } else { lanes });
+            }
+            return;
+        }
+        let params = self.func.region(head.regions[0]).params.clone();
+        let carried = if head.op == Op::For { &params[1..] } else { &params[..] };
+        for (&param, &value) in carried.iter().zip(&inst.operands) {
+            // Lanes that came here by another `continue` bring other values.
+            let lanes = if is_partial && value != param { Lanes::Varying } else { self.of(value) };
+            self.lower(param, lanes);
+        }
+    }
+
+    /// `return` where only some lanes are on: every loop around is left in different rounds.
+    fn leave(&mut self, context: &Context) {
+        for &(id, is_partial) in &context.loops {
+            if is_partial || context.is_partial {
+                self.diverge(id);
+            }
+        }
+    }
+
+    /// Whether a loop carries a value round unchanged.
+    fn is_invariant(&self, param: Value, body: RegionId) -> bool {
+        let index = self.func.region(body).params.iter().position(|&known| known == param);
+        let end = self.func.terminator(body).map(|end| self.func.inst(end));
+        match (index, end) {
+            (Some(index), Some(end)) if end.op == Op::Continue => {
+                let n_extra = self.func.region(body).params.len() - end.operands.len();
+                end.operands.get(index.wrapping_sub(n_extra)) == Some(&param)
+            }
+            _ => false,
+        }
+    }
+
+    fn op(&self, inst: &Inst) -> Lanes {
+        let of = |i: usize| self.of(inst.operands[i]);
+        let is_uniform = inst.operands.iter().all(|&value| self.of(value) == Lanes::Uniform);
+        match inst.op {
+            Op::Tid => match inst.attr {
+                ir::Attr::Index(dim) if dim == self.lane_dim => Lanes::Affine(1),
+                _ => Lanes::Uniform,
+            },
+            // Each lane has memory of its own.
+            Op::LocalArray => Lanes::Varying,
+            Op::Atomic | Op::AtomicCas | Op::Call => Lanes::Varying,
+            // Another lane's store may come between; only memory that nothing writes is surely the same for all.
+            Op::Load => {
+                let is_written = self.loaded(inst).is_none_or(|scalar| self.writes.contains(&scalar));
+                if is_uniform && !is_written { Lanes::Uniform } else { Lanes::Varying }
+            }
+            _ if is_uniform => Lanes::Uniform,
+            Op::Add => sum(of(0), of(1), 1),
+            Op::Sub => sum(of(0), of(1), -1),
+            Op::Neg => sum(Lanes::Uniform, of(0), -1),
+            Op::Mul => match (self.factor(inst.operands[0]), self.factor(inst.operands[1])) {
+                (_, Some(factor)) => scaled(of(0), factor),
+                (Some(factor), _) => scaled(of(1), factor),
+                _ => Lanes::Varying,
+            },
+            // Widening keeps the steps; narrowing too, as thread indices fit 32 bits.
+            Op::Cast if self.is_int(inst.operands[0]) && self.is_int(inst.result()) => of(0),
+            // The gang's end points tell whether any lane is negative; if none is, the index stays affine.
+            Op::WrapIndex if of(0) == Lanes::Uniform => of(1),
+            Op::Select if of(0) == Lanes::Uniform && of(1) == of(2) => of(1),
+            _ => Lanes::Varying,
+        }
+    }
+
+    fn is_int(&self, value: Value) -> bool {
+        self.func.ty(value).as_scalar().is_some_and(Scalar::is_int)
+    }
+
+    /// A small constant factor.
+    fn factor(&self, value: Value) -> Option<i64> {
+        let scalar = self.func.ty(value).as_scalar().filter(|scalar| scalar.is_int())?;
+        let constant = self.func.as_const(value)?.as_int(scalar);
+        i64::try_from(constant).ok()
+    }
+
+    /// The scalar type that a load reads; `None` where it is not one.
+    fn loaded(&self, inst: &Inst) -> Option<Scalar> {
+        self.func.ty(inst.result()).element()
+    }
+}
+
+/// Scalar types that the kernel stores to arrays: a load of another type cannot see them.
+fn written_scalars(func: &Function) -> Vec<Scalar> {
+    let mut written = Vec::new();
+    for inst in &func.insts {
+        if !matches!(inst.op, Op::Store | Op::Atomic | Op::AtomicCas) {
+            continue;
+        }
+        let Some(&value) = inst.operands.last() else { continue };
+        for leaf in func.ty(value).leaves() {
+            match leaf.kind {
+                ir::LeafKind::Scalar(scalar) if !written.contains(&scalar) => written.push(scalar),
+                _ => {}
+            }
+        }
+    }
+    written
+}
+
+fn meet(known: Option<Lanes>, next: Lanes) -> Option<Lanes> {
+    Some(match known {
+        None => next,
+        Some(known) if known == next => known,
+        Some(_) => Lanes::Varying,
+    })
+}
+
+fn sum(x: Lanes, y: Lanes, sign: i64) -> Lanes {
+    let step = |lanes| match lanes {
+        Lanes::Uniform => Some(0),
+        Lanes::Affine(step) => Some(step),
+        Lanes::Varying => None,
+    };
+    match (step(x), step(y)) {
+        (Some(x), Some(y)) => affine(x.wrapping_add(sign.wrapping_mul(y))),
+        _ => Lanes::Varying,
+    }
+}
+
+fn scaled(lanes: Lanes, factor: i64) -> Lanes {
+    match lanes {
+        Lanes::Uniform => Lanes::Uniform,
+        Lanes::Affine(step) => step.checked_mul(factor).map_or(Lanes::Varying, affine),
+        Lanes::Varying => Lanes::Varying,
+    }
+}
+
+fn affine(step: i64) -> Lanes {
+    if step == 0 { Lanes::Uniform } else { Lanes::Affine(step) }
+}
+
+/// Whether all lanes run equally many rounds although the bounds differ: both ends move together.
+fn is_same_length(lo: Lanes, hi: Lanes, step: Lanes) -> bool {
+    step == Lanes::Uniform && lo == hi && matches!(lo, Lanes::Affine(_))
+}
+
+/// Whether a path has a step that is chosen at run time.
+pub(crate) fn is_dynamic(path: &[PathElem]) -> bool {
+    path.contains(&PathElem::Dynamic)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The lanes of the named values of the first kernel in `text`.
+    fn check(text: &str, expected: &[(u32, Lanes)]) {
+        let module = ir::parse::parse_module(text).unwrap_or_else(|error| panic!("{error:?}"));
+        let func = &module.funcs[0];
+        let result = uniformity(func, 0);
+        for &(value, lanes) in expected {
+            assert_eq!(result.lanes(Value(value)), lanes, "v{value}");
+        }
+    }
+
+    #[test]
+    fn indices_are_affine_and_loads_vary() {
+        check(
+            "kernel @f(v0: array<f32, 1>) {
+               v1: i64 = tid 0
+               v2: i64 = const 3
+               v3: i64 = mul v1, v2
+               v4: i64 = add v3, v1
+               v5: i64 = sub v4, v4
+               v6: f32 = load v0[v4]
+               v7: i64 = extent v0 {0}
+               return
+             }",
+            &[
+                (1, Lanes::Affine(1)),
+                (3, Lanes::Affine(3)),
+                (4, Lanes::Affine(4)),
+                (5, Lanes::Uniform),
+                (6, Lanes::Varying),
+                (7, Lanes::Uniform),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_uniform_load_of_written_memory_varies() {
+        let text = |store: &str| {
+            format!(
+                "kernel @f(v0: array<f32, 1>, v1: array<f32, 1>) {{
+                   v2: i64 = const 0
+                   v3: f32 = load v0[v2]
+                   {store}
+                   return
+                 }}"
+            )
+        };
+        check(&text(""), &[(3, Lanes::Uniform)]);
+        check(&text("store v1[v2], v3"), &[(3, Lanes::Varying)]);
+    }
+
+    #[test]
+    fn a_uniform_loop_keeps_its_induction_variable_uniform() {
+        check(
+            "kernel @f(v0: array<f32, 1>) {
+               v1: i64 = const 0
+               v2: i64 = extent v0 {0}
+               v3: i64 = const 1
+               v4: f32 = const 0.0
+               v7: f32 = for v5: i64 = v1 to v2 step v3 with (v6: f32 = v4) {
+                 v8: f32 = load v0[v5]
+                 v9: f32 = add v6, v8
+                 continue v9
+               }
+               return
+             }",
+            &[(5, Lanes::Uniform), (6, Lanes::Uniform), (7, Lanes::Uniform), (8, Lanes::Uniform)],
+        );
+    }
+
+    #[test]
+    fn a_loop_that_lanes_leave_apart_has_varying_results() {
+        check(
+            "kernel @f(v0: array<f32, 1>) {
+               v1: i64 = tid 0
+               v2: i64 = const 0
+               v3: i64 = const 1
+               v7: i64 = for v5: i64 = v2 to v1 step v3 with (v6: i64 = v2) {
+                 v8: i64 = add v6, v3
+                 continue v8
+               }
+               return
+             }",
+            &[(5, Lanes::Uniform), (6, Lanes::Uniform), (7, Lanes::Varying)],
+        );
+    }
+
+    #[test]
+    fn a_divergent_branch_makes_what_it_yields_varying() {
+        check(
+            "kernel @f() {
+               v1: i64 = tid 0
+               v2: i64 = const 5
+               v3: bool = lt v1, v2
+               v4: i64 = if v3 {
+                 yield v2
+               } else {
+                 v5: i64 = const 7
+                 yield v5
+               }
+               return
+             }",
+            &[(3, Lanes::Varying), (4, Lanes::Varying), (5, Lanes::Uniform)],
+        );
+    }
+}
