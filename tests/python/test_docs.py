@@ -1,0 +1,59 @@
+"""The pages of the documentation, run as programs: each page's ```python blocks in order, in one module.
+
+A ```text block that follows a ```python block is what that block prints; `...` in it stands for anything.
+"""
+
+import contextlib
+import doctest
+import io
+import re
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+import gridstride as wp
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = ["README.md", "docs/tutorial.md", "docs/language.md", "docs/errors.md", "docs/differences.md"]
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_page(page, tmp_path, monkeypatch):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    blocks = [(match[1], match[2], match.start(2), match.start(), match.end()) for match in BLOCK.finditer(text)]
+    programs = [block for block in blocks if block[0] == "python"]
+    assert programs, f"{page} has no example"
+
+    # The program of the page as a file, line for line where it stands in the page: reports then name the page's lines.
+    source = ["\n"] * (text.count("\n") + 1)
+    for _, code, start, _, _ in programs:
+        first = text.count("\n", 0, start)
+        lines = code.splitlines(keepends=True)
+        source[first : first + len(lines)] = lines
+    file = tmp_path / f"{Path(page).stem}.py"
+    file.write_text("".join(source), encoding="utf-8")
+
+    module = types.ModuleType(f"page_{file.stem}")
+    module.__file__ = str(file)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(wp.config, "mode", wp.config.mode)
+    for kind, code, start, _, end in programs:
+        first = text.count("\n", 0, start)
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile("\n" * first + code, str(file), "exec"), module.__dict__)
+        expected = next((later for later in blocks if later[3] >= end), None)
+        if expected and expected[0] == "text" and not text[end : expected[3]].strip():
+            check_output(page, first, expected[1], printed.getvalue().replace(str(file), file.name))
+
+
+def check_output(page, line, expected, printed):
+    checker = doctest.OutputChecker()
+    flags = doctest.ELLIPSIS | doctest.REPORT_NDIFF
+    if not checker.check_output(expected, printed, flags):
+        example = doctest.Example("", expected)
+        difference = checker.output_difference(example, printed, flags)
+        raise AssertionError(f"{page}, the block at line {line}:\n{difference}")
