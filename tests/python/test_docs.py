@@ -23,15 +23,15 @@ BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 @pytest.mark.parametrize("page", PAGES)
 def test_page(page, tmp_path, monkeypatch):
     text = (ROOT / page).read_text(encoding="utf-8")
-    blocks = [(match[1], match[2], match.start(2), match.start(), match.end()) for match in BLOCK.finditer(text)]
-    programs = [block for block in blocks if block[0] == "python"]
+    blocks = list(BLOCK.finditer(text))
+    programs = [block for block in blocks if block[1] == "python"]
     assert programs, f"{page} has no example"
 
     # The program of the page as a file, line for line where it stands in the page: reports then name the page's lines.
     source = ["\n"] * (text.count("\n") + 1)
-    for _, code, start, _, _ in programs:
-        first = text.count("\n", 0, start)
-        lines = code.splitlines(keepends=True)
+    for block in programs:
+        first = text.count("\n", 0, block.start(2))
+        lines = block[2].splitlines(keepends=True)
         source[first : first + len(lines)] = lines
     file = tmp_path / f"{Path(page).stem}.py"
     file.write_text("".join(source), encoding="utf-8")
@@ -40,14 +40,15 @@ def test_page(page, tmp_path, monkeypatch):
     module.__file__ = str(file)
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setattr(wp.config, "mode", wp.config.mode)
-    for kind, code, start, _, end in programs:
-        first = text.count("\n", 0, start)
+    for block, following in zip(blocks, [*blocks[1:], None], strict=True):
+        if block[1] != "python":
+            continue
+        first = text.count("\n", 0, block.start(2))
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            exec(compile("\n" * first + code, str(file), "exec"), module.__dict__)
-        expected = next((later for later in blocks if later[3] >= end), None)
-        if expected and expected[0] == "text" and not text[end : expected[3]].strip():
-            check_output(page, first, expected[1], printed.getvalue().replace(str(file), file.name))
+            exec(compile("\n" * first + block[2], str(file), "exec"), module.__dict__)
+        if following and following[1] == "text" and not text[block.end() : following.start()].strip():
+            check_output(page, first, following[2], printed.getvalue().replace(str(file), file.name))
 
 
 def check_output(page, line, expected, printed):

@@ -19,10 +19,7 @@ SIZES = {
 @pytest.mark.parametrize("device", ["cpu", "interp"])
 @pytest.mark.parametrize("name", SIZES)
 def test_example(name, device, tmp_path, capsys):
-    if device == "interp" and name == "galaxy":
-        sizes = ["--stars", "40", "--steps", "2"]
-    else:
-        sizes = SIZES[name]
+    sizes = ["--stars", "40", "--steps", "2"] if device == "interp" and name == "galaxy" else SIZES[name]
     picture = tmp_path / "pictures" / f"{name}.png"
     importlib.import_module(f"gridstride.examples.{name}").main([*sizes, "--device", device, "--out", str(picture)])
     assert f"wrote {picture}" in capsys.readouterr().out

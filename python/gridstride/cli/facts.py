@@ -5,6 +5,7 @@ import platform
 
 import numpy as np
 
+import gridstride as wp
 from gridstride import _native
 
 
@@ -33,14 +34,8 @@ def processor() -> str:
 
 
 def cache() -> str:
-    import gridstride as wp
-
-    if not wp.config.cache_kernels:
+    folder = wp.config.cache_dir()
+    if folder is None:
         return "off"
-    folder = os.fspath(wp.config.kernel_cache_dir or default_cache_folder())
     sizes = [entry.stat().st_size for entry in os.scandir(folder) if entry.is_file()] if os.path.isdir(folder) else []
     return f"{folder}, {len(sizes)} files, {sum(sizes) / 2**20:.1f} MiB"
-
-
-def default_cache_folder() -> str:
-    return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "gridstride")

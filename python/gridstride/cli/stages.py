@@ -16,7 +16,7 @@ from gridstride.cli import Mistake
 def kernel_ir(place: str, stage: str, types: str | None = None) -> str:
     kernel = find_kernel(place)
     arg_types = parse_types(types) if types else annotated_types(kernel)
-    return _native.ir(kernel, arg_types, {}, stage)
+    return _native.ir(kernel, arg_types, kernel.compile_options(), stage)
 
 
 def find_kernel(place: str) -> Any:
@@ -47,7 +47,7 @@ def load(file: str) -> ModuleType:
 
 
 def annotated_types(kernel: Any) -> list[_native.Type]:
-    types = list(kernel.annotations.items())
+    types = kernel._annotations.items()
     open_names = [name for name, annotation in types if not isinstance(annotation, _native.Type)]
     if open_names:
         names = "`, `".join(open_names)
