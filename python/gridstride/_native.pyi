@@ -1,6 +1,7 @@
 """The compiled part of Gridstride. Everything here is private: the public names are in `gridstride`."""
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, final
 
 __version__: str
@@ -25,45 +26,74 @@ class Type:
     def tuple(items: Sequence[Type]) -> Type: ...
     @staticmethod
     def array(elem: Type, rank: int) -> Type: ...
-    kind: str  # "scalar" "vector" "matrix" "quat" "transform" "struct" "tuple" "array"
-    name: str  # IR text
-    size: int  # bytes
-    align: int  # bytes
-    shape: tuple[int, ...]  # (3,) for a vec3, (2, 2) for a mat22, (7,) for a transform, () else
-    elem: Type | None  # scalar type of a composite, element type of an array
-    rank: int  # of an array
-    fields: tuple[tuple[str, Type, int], ...]  # of a struct: name, type, byte offset
+    @property
+    def kind(self) -> str: ...  # "scalar" "vector" "matrix" "quat" "transform" "struct" "tuple" "array"
+    @property
+    def name(self) -> str: ...  # IR text
+    @property
+    def user_name(self) -> str: ...  # as in messages: "vec3f", "array(dtype=float32, ndim=1)"
+    @property
+    def size(self) -> int: ...  # bytes
+    @property
+    def align(self) -> int: ...  # bytes
+    @property
+    def shape(self) -> tuple[int, ...]: ...  # (3,) for a vec3, (2, 2) for a mat22, (7,) for a transform, () else
+    @property
+    def elem(self) -> Type | None: ...  # scalar type of a composite, element type of an array
+    @property
+    def rank(self) -> int: ...  # of an array
+    @property
+    def fields(self) -> tuple[tuple[str, Type, int], ...]: ...  # of a struct or tuple: name, type, byte offset
+    @property
+    def struct_name(self) -> str | None: ...
+    def __hash__(self) -> int: ...
+    def __eq__(self, other: object) -> bool: ...
 
 class Array:
     """Base of `gridstride.array`: a view of device memory that a launch can read without calling Python.
 
-    `owner` is kept alive with the array (a NumPy array, a parent array, a buffer). Strides are in bytes.
+    `owner` is kept alive with the array (a NumPy array, a parent array, a buffer). Strides are in bytes. Raises
+    `ValueError` for a view that compiled code could not rely on: no or more than 4 dimensions, elements that are not
+    at multiples of their alignment.
     """
 
     def __new__(
         cls,
         dtype: Type,
         ptr: int,
-        shape: tuple[int, ...],
-        strides: tuple[int, ...],
+        shape: Sequence[int],
+        strides: Sequence[int],
         device: str,
         owner: object = None,
     ) -> Array: ...
-    _type: Type  # element type
-    ptr: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    ndim: int
-    size: int
-    is_contiguous: bool
-    _owner: object
+    @property
+    def _type(self) -> Type: ...  # element type
+    @property
+    def ptr(self) -> int: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def strides(self) -> tuple[int, ...]: ...
+    @property
+    def ndim(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def is_contiguous(self) -> bool: ...
+    @property
+    def _device(self) -> str: ...
+    @property
+    def _owner(self) -> object: ...
 
+@final
 class Buffer:
     """Owned, 64-byte aligned CPU memory. Freed with the object."""
 
     def __new__(cls, n_bytes: int, zeroed: bool = True) -> Buffer: ...
-    ptr: int
-    n_bytes: int
+    @property
+    def ptr(self) -> int: ...
+    @property
+    def n_bytes(self) -> int: ...
 
 class Function:
     """Base of `gridstride.Function` (`@func`): what the front end needs to find its source and scope.
@@ -71,53 +101,95 @@ class Function:
     `annotations` maps parameter names (and "return") to a `Type`, or to a pattern tuple, see `gridstride._types`:
     ("any",) ("scalar",) ("float",) ("int",) ("callable",) ("vector", elem, n|None) ("matrix", elem, r|None, c|None)
     ("quat", elem) ("transform", elem) ("array", elem, rank) ("tuple", items…); elem is a Type or a pattern.
+    `overloads` is kept, not copied: it may grow.
     """
 
-    def __new__(cls, pyfunc: Callable[..., Any], annotations: dict[str, Any], overloads: list[Function]) -> Function: ...
+    def __new__(cls, pyfunc: Callable[..., Any], annotations: dict[str, Any], overloads: list[Any]) -> Function: ...
 
 class Kernel:
-    """Base of `gridstride.Kernel`. `options`: checked, check_finite, fast_math, max_unroll, cache_dir (None: no disk cache)."""
+    """Base of `gridstride.Kernel`: a function and everything compiled for it so far.
+
+    Raises `TypeError` for a parameter without annotation, or an annotation that is no type.
+    """
 
     def __new__(cls, pyfunc: Callable[..., Any], name: str, annotations: dict[str, Any]) -> Kernel: ...
 
+@final
 class Launch:
-    """A recorded launch: arguments packed once."""
+    """A recorded launch: arguments packed once. An argument that does not fit leaves it as it was."""
 
+    @property
+    def dim(self) -> list[int]: ...
     def launch(self) -> None: ...
     def set_param_at_index(self, index: int, value: Any) -> None: ...
-    def set_dim(self, dim: tuple[int, ...]) -> None: ...
+    def set_dim(self, dim: int | Iterable[int]) -> None: ...
 
 class CompileError(RuntimeError):
-    """A kernel that cannot be compiled; the text holds every diagnostic. `.diagnostics`: list of (code, message, file, line, column)."""
+    """A kernel that cannot be compiled; the text holds every diagnostic."""
 
-    diagnostics: list[tuple[str, str, str, int, int]]
+    diagnostics: list[tuple[str, str, str, int, int]]  # code, message, file, line, column
 
 class KernelFault(RuntimeError):
-    """A check that failed while a kernel ran: kind, kernel, file, line, thread, array, index, shape are attributes."""
+    """A check that failed while a kernel ran: what the first failing thread saw."""
+
+    kind: str  # "bounds" "null" "component" "division" "finite" "assert"
+    kernel: str
+    file: str
+    line: int
+    thread: tuple[int, ...]
+    array: str | None
+    index: tuple[int, ...] | None
+    shape: tuple[int, ...] | None
+
+class ArgumentError(RuntimeError, TypeError):
+    """An argument that a kernel does not take; the text names kernel, parameter, what is expected and what was given."""
 
 def launch(
     kernel: Kernel,
-    dim: int | tuple[int, ...],
-    inputs: Sequence[Any],
-    outputs: Sequence[Any] = (),
-    device: str = "cpu",  # "cpu" or "interp"
+    dim: int | Iterable[int],
+    inputs: Iterable[Any],
+    outputs: Iterable[Any] | None = None,
+    device: str | None = None,  # "cpu" (also None) or "interp"
     record: bool = False,
     options: dict[str, Any] | None = None,
 ) -> Launch | None:
-    """Checks, packs, compiles when needed, runs. A Python list or tuple, a `Type`-tagged value (attribute `__gs_value__`: bytes of
-    the value in the layout of its `__gs_type__`), a NumPy array or scalar, None for an array are accepted as arguments."""
+    """Checks, packs, compiles when needed, runs. With `record`, gives a `Launch` instead of running.
 
-def compile(kernel: Kernel, arg_types: Sequence[Type], options: dict[str, Any]) -> None: ...
-def ir(kernel: Kernel, arg_types: Sequence[Type], options: dict[str, Any], stage: str) -> str:
-    """stage: "typed", "optimized", "llvm", "assembly"."""
+    Arguments: arrays, NumPy arrays (their memory is used, so dtype and rank must fit), None for an array; Python and
+    NumPy numbers; instances of classes with `__gs_type__`, through `__gs_bytes__()`; nested sequences for vectors and
+    matrices. `options`: checked, check_finite, fast_math, max_unroll, cache_dir (None: no disk cache; left out: the
+    user's own); other names are ignored. The dictionary must not be changed afterwards: a kernel remembers by identity
+    what the last one said.
 
-def call(function: Function | str, args: Sequence[Any]) -> Any:
-    """Runs a function, or a builtin by name, on the host by the interpreter; gives (Type, bytes)."""
+    Raises `ArgumentError`, `OverflowError` (an int that its parameter's type does not hold), `ValueError` (`dim`),
+    `CompileError`, `KernelFault`.
+    """
+
+def compile(kernel: Kernel, arg_types: Sequence[Type], options: dict[str, Any] | None = None, rank: int = 1) -> None:
+    """Compiles for contiguous arrays and launches of `rank` dimensions."""
+
+def ir(
+    kernel: Kernel,
+    arg_types: Sequence[Type],
+    options: dict[str, Any] | None = None,
+    stage: str = "optimized",  # "typed" "optimized" "llvm" "assembly"
+    rank: int = 1,
+) -> str: ...
+def call(function: Function | str, args: Iterable[Any]) -> tuple[Type, bytes]:
+    """Runs a function, or a builtin by name, on the host by the interpreter; gives the result's type and bytes.
+
+    A function of no or several results gives a tuple type.
+    """
 
 def counters() -> dict[str, float]:
-    """Kernels captured, inferred, optimized, generated, loaded from cache, loaded; and the milliseconds spent in each (`ms_*`)."""
+    """Kernels that went through each phase in this process, and the milliseconds spent in each.
+
+    captured, inferred, optimized, generated (by LLVM), cached (found on disk), loaded, reused (loaded before); `ms_*` of
+    these; damaged (entries on disk that were not used), unwritten (entries that could not be written).
+    """
 
 def set_num_threads(n: int) -> None: ...
 def get_num_threads() -> int: ...
 def llvm_version() -> str: ...
 def cpu_name() -> str: ...
+def default_cache_dir() -> os.PathLike[str] | None: ...

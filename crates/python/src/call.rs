@@ -20,13 +20,14 @@ use std::sync::{Arc, Mutex};
 static BUILTINS: Mutex<Option<Builtins>> = Mutex::new(None);
 type Builtins = HashMap<(String, Vec<Type>), Arc<Module>>;
 
-/// Runs a function, or a builtin by its name; gives the result's type and bytes, or None.
+/// Runs a function, or a builtin by its name; gives the result's type and bytes: a tuple type for none
+/// or several results.
 #[pyfunction]
 pub(crate) fn call<'py>(
     py: Python<'py>,
     function: &Bound<'py, PyAny>,
     args: &Bound<'py, PyAny>,
-) -> PyResult<Option<(PyIrType, Bound<'py, PyBytes>)>> {
+) -> PyResult<(PyIrType, Bound<'py, PyBytes>)> {
     guarded(|| {
         let name = name_of(function)?;
         let args: Vec<_> = args.try_iter()?.collect::<PyResult<_>>()?;
@@ -45,8 +46,7 @@ pub(crate) fn call<'py>(
         let result_types = &module.func(entry).results;
         let bytes: Vec<_> = results.iter().map(InterpValue::to_bytes).collect();
         Ok(match (&result_types[..], &bytes[..]) {
-            ([], _) => None,
-            ([ty], [bytes]) => Some((PyIrType(*ty), PyBytes::new(py, bytes))),
+            ([ty], [bytes]) => (PyIrType(*ty), PyBytes::new(py, bytes)),
             _ => {
                 let ty = Type::tuple(result_types.clone());
                 let mut all = vec![0u8; ty.size() as usize];
@@ -54,7 +54,7 @@ pub(crate) fn call<'py>(
                     let at = ty.offset(index) as usize;
                     all[at..at + bytes.len()].copy_from_slice(bytes);
                 }
-                Some((PyIrType(ty), PyBytes::new(py, &all)))
+                (PyIrType(ty), PyBytes::new(py, &all))
             }
         })
     })

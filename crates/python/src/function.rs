@@ -1,6 +1,7 @@
 //! `Function` and `Kernel`: Python functions with what the front end needs to find their source and scope.
 
 use crate::bytes::Mismatch;
+use crate::options::CompileOptions;
 use crate::pack::Signature;
 use crate::pattern::{find_pattern, pattern};
 use frontend::TypePattern;
@@ -35,21 +36,6 @@ impl Function {
         Function { pyfunc, annotations, overloads }
     }
 
-    #[getter]
-    fn pyfunc(&self, py: Python<'_>) -> Py<PyAny> {
-        self.pyfunc.clone_ref(py)
-    }
-
-    #[getter]
-    fn annotations(&self, py: Python<'_>) -> Py<PyDict> {
-        self.annotations.clone_ref(py)
-    }
-
-    #[getter]
-    fn overloads(&self, py: Python<'_>) -> Py<PyList> {
-        self.overloads.clone_ref(py)
-    }
-
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.pyfunc)?;
         visit.call(&self.annotations)?;
@@ -67,6 +53,8 @@ pub(crate) struct Kernel {
     pub(crate) closed: Option<Arc<Signature>>,
     /// Signatures met so far.
     pub(crate) open: Mutex<Vec<Arc<Signature>>>,
+    /// The options of the last launch, and what they say. The package passes one dictionary again and again.
+    last_options: Mutex<Option<(Py<PyDict>, CompileOptions)>>,
 }
 
 #[derive(Debug)]
@@ -102,29 +90,14 @@ impl Kernel {
         let types: Option<Vec<Type>> =
             params.iter().map(|param| if let TypePattern::Is(ty) = param.pattern { Some(ty) } else { None }).collect();
         let closed = types.map(|types| Arc::new(Signature::new(types)));
-        Ok(Kernel { pyfunc: pyfunc.clone().unbind(), name, params, closed, open: Mutex::new(Vec::new()) })
-    }
-
-    #[getter]
-    fn pyfunc(&self, py: Python<'_>) -> Py<PyAny> {
-        self.pyfunc.clone_ref(py)
-    }
-
-    #[getter]
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Whether the types of some parameters come from the arguments.
-    #[getter]
-    fn is_generic(&self) -> bool {
-        self.closed.is_none()
-    }
-
-    /// Names of the parameters, in order.
-    #[getter]
-    fn param_names(&self) -> Vec<String> {
-        self.params.iter().map(|param| param.name.clone()).collect()
+        Ok(Kernel {
+            pyfunc: pyfunc.clone().unbind(),
+            name,
+            params,
+            closed,
+            open: Mutex::default(),
+            last_options: Mutex::default(),
+        })
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -147,6 +120,18 @@ impl Kernel {
         let signature = Arc::new(Signature::new(types.to_vec()));
         open.push(signature.clone());
         signature
+    }
+
+    /// What a dictionary of options says. It must not be changed after a launch.
+    pub(crate) fn options(&self, options: Option<&Bound<'_, PyDict>>) -> PyResult<CompileOptions> {
+        let Some(given) = options else { return CompileOptions::read(None) };
+        let mut last = self.last_options.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if let Some((_, known)) = last.as_ref().filter(|(dict, _)| dict.is(given)) {
+            return Ok(*known);
+        }
+        let read = CompileOptions::read(options)?;
+        *last = Some((given.clone().unbind(), read));
+        Ok(read)
     }
 
     /// "kernel `k`, argument 2 `x`", where messages about an argument begin.

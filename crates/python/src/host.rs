@@ -5,7 +5,7 @@
 use crate::function::{Function, Kernel, annotation, param_names};
 use crate::value::{Found, to_host_value, to_python};
 use frontend::{FuncSource, Host, HostValue, ObjectId, ParamSource, TypePattern};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
@@ -20,6 +20,9 @@ pub(crate) struct LiveHost<'py> {
     ids: RefCell<HashMap<usize, ObjectId>>,
     sources: RefCell<HashMap<ObjectId, Arc<FuncSource>>>,
 }
+
+/// Lists nested more deeply are objects: one may hold itself.
+const MAX_NESTING: usize = 8;
 
 impl<'py> LiveHost<'py> {
     pub(crate) fn new(py: Python<'py>) -> LiveHost<'py> {
@@ -40,12 +43,18 @@ impl<'py> LiveHost<'py> {
     }
 
     fn host_value(&self, value: &Bound<'py, PyAny>) -> HostValue {
+        self.nested_value(value, 0)
+    }
+
+    fn nested_value(&self, value: &Bound<'py, PyAny>, depth: usize) -> HostValue {
         // A property or `__gs_bytes__` that raises makes its object one that kernels cannot use.
         match to_host_value(value) {
             Ok(Found::Value(value)) => value,
-            Ok(Found::Tuple(items)) => HostValue::Tuple(items.iter().map(|item| self.host_value(item)).collect()),
+            Ok(Found::Tuple(items)) if depth < MAX_NESTING => {
+                HostValue::Tuple(items.iter().map(|item| self.nested_value(item, depth + 1)).collect())
+            }
             Ok(Found::Func) => HostValue::Func(self.register(value)),
-            Ok(Found::Object) | Err(_) => HostValue::Object(self.register(value)),
+            Ok(Found::Tuple(_) | Found::Object) | Err(_) => HostValue::Object(self.register(value)),
         }
     }
 
@@ -67,6 +76,8 @@ impl<'py> LiveHost<'py> {
         let file: String = code.getattr(intern!(py, "co_filename"))?.extract()?;
         let globals = pyfunc.getattr(intern!(py, "__globals__"))?;
         let text = py.import(intern!(py, "gridstride._source"))?.call_method1(intern!(py, "text"), (&file, globals))?;
+        let text =
+            text.cast::<PyString>().map_err(|_| PyValueError::new_err(format!("the text of {file} is not known")))?;
         let qualified: String = pyfunc.getattr(intern!(py, "__qualname__"))?.extract()?;
         let (annotations, returns) = self.annotations(id)?;
         let defaults = self.defaults(&pyfunc)?;
@@ -78,7 +89,7 @@ impl<'py> LiveHost<'py> {
         Ok(FuncSource {
             name: qualified.rsplit('.').next().unwrap_or(&qualified).to_owned(),
             file,
-            text: Arc::from(text.cast::<PyString>()?.to_str()?),
+            text: Arc::from(text.to_str()?),
             first_line: code.getattr(intern!(py, "co_firstlineno"))?.extract()?,
             params: params.collect(),
             returns,

@@ -51,7 +51,7 @@ pub(crate) fn launch<'py>(
         let kernel = kernel_of(kernel)?;
         let grid = grid(&kernel.get().name, dim)?;
         let device = parse_device(device)?;
-        let compile = CompileOptions::read(options)?;
+        let compile = kernel.get().options(options)?;
         let args = collect_args(kernel.get(), inputs, outputs)?;
         let open;
         let signature = match &kernel.get().closed {

@@ -1,5 +1,6 @@
 //! Python values as the front end sees them, and back.
 
+use crate::array::Array;
 use crate::bytes::{instance_bytes, instance_type, read_leaves, read_scalar, typed_scalar};
 use crate::function::{Function, Kernel};
 use crate::pattern::find_pattern;
@@ -37,13 +38,9 @@ pub(crate) fn to_host_value<'py>(value: &Bound<'py, PyAny>) -> PyResult<Found<'p
     if value.cast::<Function>().is_ok() {
         return Ok(Found::Func);
     }
-    if value.cast::<Kernel>().is_ok() {
+    // Device memory is no constant: it changes behind the kernel's back.
+    if value.cast::<Kernel>().is_ok() || value.cast::<Array>().is_ok() {
         return Ok(Found::Object);
-    }
-    if let Some(name) = value.getattr_opt(intern!(py, "__gs_builtin__"))?
-        && let Ok(name) = name.extract::<String>()
-    {
-        return Ok(Found::Value(HostValue::Builtin(name)));
     }
     if let Ok(class) = value.cast::<PyType>() {
         return of_class(class);
@@ -54,6 +51,9 @@ pub(crate) fn to_host_value<'py>(value: &Bound<'py, PyAny>) -> PyResult<Found<'p
     if let Some(ty) = instance_type(value)? {
         return Ok(of_instance(ty, value)?.map_or(Found::Object, Found::Value));
     }
+    if let Some(name) = builtin_name(value)? {
+        return Ok(Found::Value(HostValue::Builtin(name)));
+    }
     if value.cast::<PyIrType>().is_err() {
         if let Ok(items) = value.cast::<PyTuple>() {
             return Ok(Found::Tuple(items.iter().collect()));
@@ -61,9 +61,6 @@ pub(crate) fn to_host_value<'py>(value: &Bound<'py, PyAny>) -> PyResult<Found<'p
         if let Ok(items) = value.cast::<PyList>() {
             return Ok(Found::Tuple(items.iter().collect()));
         }
-    }
-    if let Some(name) = names(py)?.get(&(value.as_ptr() as usize)) {
-        return Ok(Found::Value(HostValue::Builtin(name.clone())));
     }
     // Annotations that are objects, not classes: `wp.array(dtype=float)`, `typing.Any`, `wp.Float`.
     Ok(find_pattern(value).ok().flatten().map_or(Found::Object, |pattern| Found::Value(HostValue::Type(pattern))))
@@ -90,12 +87,11 @@ fn of_number_or_text(value: &Bound<'_, PyAny>) -> PyResult<Option<HostValue>> {
 }
 
 fn of_class<'py>(class: &Bound<'py, PyType>) -> PyResult<Found<'py>> {
-    let py = class.py();
     if let Some(pattern) = find_pattern(class.as_any()).ok().flatten() {
         return Ok(Found::Value(HostValue::Type(pattern)));
     }
-    if let Some(name) = names(py)?.get(&(class.as_ptr() as usize)) {
-        return Ok(Found::Value(HostValue::Builtin(name.clone())));
+    if let Some(name) = builtin_name(class.as_any())? {
+        return Ok(Found::Value(HostValue::Builtin(name)));
     }
     if class.module()?.to_str()? == "numpy" {
         let name = class.name()?.to_str()?.trim_end_matches('_').to_owned();
@@ -116,6 +112,15 @@ fn of_instance(ty: Type, value: &Bound<'_, PyAny>) -> PyResult<Option<HostValue>
         Some(scalar) => Some(HostValue::Scalar(scalar, read_scalar(scalar, &bytes))),
         None => read_leaves(ty, &bytes).map(|leaves| HostValue::Composite(ty, leaves)),
     })
+}
+
+/// The builtin that an object stands for: the package's own say so, Python's are known by identity.
+fn builtin_name(value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
+    let py = value.py();
+    if let Some(name) = value.getattr_opt(intern!(py, "__gs_builtin__"))? {
+        return Ok(name.extract::<String>().ok());
+    }
+    Ok(names(py)?.get(&(value.as_ptr() as usize)).cloned())
 }
 
 /// Functions of `math` and `builtins` by address; the modules keep them alive.
