@@ -65,6 +65,7 @@ fn over_array(op: &OpTypes) -> Checked {
                 return Err(format!("`row` takes an array of two or more dimensions, found {ty}"));
             }
             dimension(op, rank)?;
+            dimension(op, rank)?;
             op.operands_are(&[ty, i64])?;
             op.results_are(&[Type::array(elem, rank - 1)])
         }
