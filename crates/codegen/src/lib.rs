@@ -1,1 +1,57 @@
-//! (being written)
+//! Machine code from IR, by LLVM. The only crate that links LLVM.
+//!
+//! In: a verified module whose kernel calls no function (everything inlined). Out: an object file in memory, and from
+//! that a loaded kernel. `llvm` turns IR into LLVM's text, the same for every target; `x86` adds the entry point
+//! that walks over the threads of a chunk; `orc` loads the object.
+//!
+//! ```
+//! use codegen::CpuOptions;
+//! let mut module = ir::Module::default();
+//! let mut func = ir::Function::new("nothing", ir::FunctionKind::Kernel, vec![], vec![]);
+//! ir::Builder::new(&mut func).ret(&[]);
+//! module.funcs.push(func);
+//! let object = codegen::compile(&module, ir::FuncRef(0), &CpuOptions::default())?;
+//! let kernel = codegen::load(&object, &codegen::symbol(&module, ir::FuncRef(0)))?;
+//! let bounds = runtime::LaunchBounds { extents: [10, 1, 1, 1] };
+//! let fault = runtime::Fault::default();
+//! // SAFETY: the kernel takes no arguments.
+//! unsafe { kernel.entry()(std::ptr::null(), &bounds, 0, 10, &fault) };
+//! # Ok::<(), codegen::Error>(())
+//! ```
+
+mod entry;
+mod llvm;
+mod orc;
+mod symbols;
+mod x86;
+
+pub use orc::{LoadedModule, load};
+pub use x86::{CpuOptions, Isa, Object, Timings, assembly, compile, compile_timed, llvm_text, symbol, warm_up};
+
+/// Why no machine code came out.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Error {
+    /// The module broke a rule that this crate relies on: a bug of an earlier stage.
+    #[error("invalid IR: {0}")]
+    Invalid(String),
+    /// The kernel is right but asks for more than a thread can have.
+    #[error("{0}")]
+    TooLarge(String),
+    /// LLVM or the loader failed.
+    #[error("{call}: {message}")]
+    Llvm { call: &'static str, message: String },
+}
+
+impl Error {
+    pub(crate) fn llvm(call: &'static str, message: impl ToString) -> Error {
+        Error::Llvm { call, message: message.to_string() }
+    }
+}
+
+impl From<inkwell::builder::BuilderError> for Error {
+    fn from(error: inkwell::builder::BuilderError) -> Error {
+        Error::llvm("LLVM builder", error)
+    }
+}
+
+pub(crate) type Result<T> = std::result::Result<T, Error>;

@@ -1,0 +1,184 @@
+//! Ops that work component by component: this file spreads them over the components and holds the float arithmetic
+//! and comparisons; `integer` and `math` hold the rest.
+
+use super::Lowering;
+use super::types::Leaf;
+use super::value::{Lowered, as_int, is_big};
+use crate::{Error, Result};
+use inkwell::values::{FloatValue, IntValue};
+use inkwell::{FloatPredicate, IntPredicate};
+use ir::op::Rule;
+use ir::{Class, Inst, Op, Scalar, Type};
+use smallvec::SmallVec;
+
+impl<'c> Lowering<'c, '_> {
+    pub(crate) fn elementwise(&mut self, inst: &Inst) -> Result<Lowered<'c>> {
+        let op = inst.op;
+        let ty = self.func.ty(inst.operands[0]);
+        let scalar = ty.element().ok_or_else(|| Error::Invalid(format!("`{}` on {ty}", op.name())))?;
+        self.map(inst, |this, args| match (op.rule(), scalar.class()) {
+            (Rule::Compare { .. }, _) => Ok(this.compare(op, scalar, args[0], args[1])?.into()),
+            (Rule::FloatTest, _) => this.float_test(op, scalar, args[0]),
+            (_, Class::Float) => this.float_op(op, scalar, args),
+            _ => this.int_op(op, scalar, args),
+        })
+    }
+
+    /// Applies `f` to each component of the operands, all of one shape.
+    pub(crate) fn map(
+        &mut self,
+        inst: &Inst,
+        f: impl Fn(&Self, &[Leaf<'c>]) -> Result<Leaf<'c>>,
+    ) -> Result<Lowered<'c>> {
+        let ty = self.func.ty(inst.result());
+        if is_big(ty) {
+            return self.map_in_memory(inst, ty, f);
+        }
+        let operands = inst.operands.iter().map(|&v| self.leaves(v)).collect::<Result<SmallVec<[_; 4]>>>()?;
+        let n = ty.n_leaves();
+        if operands.iter().any(|leaves| leaves.len() != n) {
+            return Err(Error::Invalid(format!("operands of `{}` differ in shape", inst.op.name())));
+        }
+        let component = |i: usize| {
+            let args: SmallVec<[Leaf<'c>; 4]> = operands.iter().map(|leaves| leaves[i]).collect();
+            f(self, &args)
+        };
+        Ok(Lowered::Leaves((0..n).map(component).collect::<Result<_>>()?))
+    }
+
+    fn map_in_memory(
+        &mut self,
+        inst: &Inst,
+        ty: Type,
+        f: impl Fn(&Self, &[Leaf<'c>]) -> Result<Leaf<'c>>,
+    ) -> Result<Lowered<'c>> {
+        let slot = self.slot(ty)?;
+        let operands = inst
+            .operands
+            .iter()
+            .map(|&v| match (self.value(v)?, self.func.ty(v).element()) {
+                (Lowered::Memory(ptr), Some(elem)) => Ok((ptr, elem)),
+                _ => Err(Error::Invalid(format!("operands of `{}` differ in shape", inst.op.name()))),
+            })
+            .collect::<Result<SmallVec<[_; 4]>>>()?;
+        let elem = element(ty)?;
+        self.repeat(ty.n_components() as u64, |i| {
+            let args = operands.iter().map(|&(ptr, elem)| self.load_component(ptr, elem, i));
+            let args = args.collect::<Result<SmallVec<[Leaf<'c>; 4]>>>()?;
+            let result = f(self, &args)?;
+            self.store_component(slot, elem, i, result)
+        })?;
+        Ok(Lowered::Memory(slot))
+    }
+
+    pub(crate) fn float_op(&self, op: Op, scalar: Scalar, args: &[Leaf<'c>]) -> Result<Leaf<'c>> {
+        match op {
+            Op::Neg | Op::Abs | Op::CopySign => return self.sign_op(op, scalar, args),
+            Op::Min | Op::Max => return self.min_max(op, scalar, args[0], args[1]),
+            _ => {}
+        }
+        let x: SmallVec<[FloatValue<'c>; 4]> =
+            args.iter().map(|&arg| self.widen(scalar, arg)).collect::<Result<_>>()?;
+        let b = &self.builder;
+        let result = match op {
+            Op::Add => self.flagged(b.build_float_add(x[0], x[1], "")?),
+            Op::Sub => self.flagged(b.build_float_sub(x[0], x[1], "")?),
+            Op::Mul => self.flagged(b.build_float_mul(x[0], x[1], "")?),
+            Op::Div => self.flagged(b.build_float_div(x[0], x[1], "")?),
+            Op::Rem => b.build_float_rem(x[0], x[1], "")?,
+            Op::FloorDiv => {
+                let quotient = self.flagged(b.build_float_div(x[0], x[1], "")?);
+                // The quotient of halves is rounded before the floor, as two ops would be.
+                let quotient = self.widen(scalar, self.narrow(scalar, quotient)?)?;
+                self.intrinsic("llvm.floor", &[quotient])?
+            }
+            Op::Mod => self.float_mod(x[0], x[1])?,
+            _ => self.math(op, &x)?,
+        };
+        self.narrow(scalar, result)
+    }
+
+    /// r = fmod(x, y), plus y where r is not 0 and the signs of r and y differ.
+    fn float_mod(&self, x: FloatValue<'c>, y: FloatValue<'c>) -> Result<FloatValue<'c>> {
+        let b = &self.builder;
+        let zero = x.get_type().const_zero();
+        let r = b.build_float_rem(x, y, "")?;
+        let not_zero = b.build_float_compare(FloatPredicate::UNE, r, zero, "")?;
+        let r_negative = b.build_float_compare(FloatPredicate::OLT, r, zero, "")?;
+        let y_negative = b.build_float_compare(FloatPredicate::OLT, y, zero, "")?;
+        let differ = b.build_xor(r_negative, y_negative, "")?;
+        let fix = b.build_and(not_zero, differ, "")?;
+        let fixed = b.build_float_add(r, y, "")?;
+        Ok(self.select(fix, fixed.into(), r.into())?.into_float_value())
+    }
+
+    /// Min and max with a NaN counted as missing, as the op table defines them.
+    pub(crate) fn min_max(&self, op: Op, scalar: Scalar, x: Leaf<'c>, y: Leaf<'c>) -> Result<Leaf<'c>> {
+        let b = &self.builder;
+        if !scalar.is_float() {
+            let less = self.compare(if op == Op::Min { Op::Lt } else { Op::Gt }, scalar, x, y)?;
+            return self.select(less, x, y);
+        }
+        let (fx, fy) = (self.widen(scalar, x)?, self.widen(scalar, y)?);
+        let order = if op == Op::Min { FloatPredicate::OLT } else { FloatPredicate::OGT };
+        let first = b.build_float_compare(order, fx, fy, "")?;
+        let missing = b.build_float_compare(FloatPredicate::UNO, fy, fy, "")?;
+        let chosen = self.select(first, x, y)?;
+        self.select(missing, x, chosen)
+    }
+
+    pub(crate) fn compare(&self, op: Op, scalar: Scalar, x: Leaf<'c>, y: Leaf<'c>) -> Result<IntValue<'c>> {
+        if scalar.is_float() {
+            let predicate = match op {
+                Op::Eq => FloatPredicate::OEQ,
+                Op::Ne => FloatPredicate::UNE,
+                Op::Lt => FloatPredicate::OLT,
+                Op::Le => FloatPredicate::OLE,
+                Op::Gt => FloatPredicate::OGT,
+                _ => FloatPredicate::OGE,
+            };
+            let (x, y) = (self.widen(scalar, x)?, self.widen(scalar, y)?);
+            return Ok(self.builder.build_float_compare(predicate, x, y, "")?);
+        }
+        let signed = scalar.is_signed();
+        let predicate = match op {
+            Op::Eq => IntPredicate::EQ,
+            Op::Ne => IntPredicate::NE,
+            Op::Lt if signed => IntPredicate::SLT,
+            Op::Le if signed => IntPredicate::SLE,
+            Op::Gt if signed => IntPredicate::SGT,
+            Op::Ge if signed => IntPredicate::SGE,
+            Op::Lt => IntPredicate::ULT,
+            Op::Le => IntPredicate::ULE,
+            Op::Gt => IntPredicate::UGT,
+            _ => IntPredicate::UGE,
+        };
+        Ok(self.builder.build_int_compare(predicate, as_int(x)?, as_int(y)?, "")?)
+    }
+
+    fn float_test(&self, op: Op, scalar: Scalar, x: Leaf<'c>) -> Result<Leaf<'c>> {
+        let x = self.widen(scalar, x)?;
+        let b = &self.builder;
+        let infinity = x.get_type().const_float(f64::INFINITY);
+        Ok(match op {
+            Op::IsNan => b.build_float_compare(FloatPredicate::UNO, x, x, "")?,
+            Op::IsInf => {
+                let magnitude = self.intrinsic("llvm.fabs", &[x])?;
+                b.build_float_compare(FloatPredicate::OEQ, magnitude, infinity, "")?
+            }
+            _ => self.is_finite(x)?,
+        }
+        .into())
+    }
+
+    pub(crate) fn is_finite(&self, x: FloatValue<'c>) -> Result<IntValue<'c>> {
+        let magnitude = self.intrinsic("llvm.fabs", &[x])?;
+        let infinity = x.get_type().const_float(f64::INFINITY);
+        Ok(self.builder.build_float_compare(FloatPredicate::OLT, magnitude, infinity, "")?)
+    }
+}
+
+/// The scalar type of a type whose components are scalars.
+pub(crate) fn element(ty: Type) -> Result<Scalar> {
+    ty.element().ok_or_else(|| Error::Invalid(format!("{ty} has no scalar type")))
+}

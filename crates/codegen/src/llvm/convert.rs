@@ -1,0 +1,229 @@
+//! Casts, and the way between half-width floats and the type that computes for them.
+//!
+//! f16 and bf16 values are their bits in an i16. Where the target converts f16 in hardware LLVM's `half` appears between
+//! a bit cast and an extension only; elsewhere, and for bf16 always (the hardware's instruction flushes subnormals),
+//! integer code does it.
+
+use super::arithmetic::element;
+use super::types::{self, Leaf};
+use super::value::{Lowered, as_int};
+use super::{Lowering, attr_index};
+use crate::{Error, Result};
+use inkwell::intrinsics::Intrinsic;
+use inkwell::values::{FloatValue, IntValue};
+use inkwell::{FloatPredicate, IntPredicate};
+use ir::{Inst, Op, Scalar, Value};
+
+impl<'c> Lowering<'c, '_> {
+    pub(crate) fn convert(&mut self, inst: &Inst) -> Result<Lowered<'c>> {
+        let x = inst.operands[0];
+        let (from, to) = (element(self.func.ty(x))?, element(self.func.ty(inst.result()))?);
+        if inst.op == Op::Bitcast {
+            return self.map(inst, |this, args| this.bitcast(from, to, args[0]));
+        }
+        if to == Scalar::I32
+            && let Some(narrow) = self.narrow_index(x)
+        {
+            return Ok(narrow.into());
+        }
+        self.map(inst, |this, args| this.cast(from, to, args[0]))
+    }
+
+    /// The i32 that the target counts beside the thread's index, where `x` is that index.
+    fn narrow_index(&self, x: Value) -> Option<IntValue<'c>> {
+        let def = self.def(x).filter(|def| def.op == Op::Tid)?;
+        let (dim, narrow) = self.thread.narrow?;
+        (attr_index(def).ok()? as usize == dim).then_some(narrow)
+    }
+
+    pub(crate) fn cast(&self, from: Scalar, to: Scalar, x: Leaf<'c>) -> Result<Leaf<'c>> {
+        if from == to {
+            return Ok(x);
+        }
+        let b = &self.builder;
+        if to == Scalar::Bool {
+            let op = Op::Ne;
+            return Ok(self.compare(op, from, x, types::zero(self.ctx, from))?.into());
+        }
+        match (from.is_float(), to.is_float()) {
+            (false, false) => {
+                let x = as_int(x)?;
+                let ty = types::int_of_bits(self.ctx, to.bits());
+                Ok(match (from.bits() < to.bits(), from.is_signed()) {
+                    (false, _) => b.build_int_truncate_or_bit_cast(x, ty, "")?,
+                    (true, true) => b.build_int_s_extend(x, ty, "")?,
+                    (true, false) => b.build_int_z_extend(x, ty, "")?,
+                }
+                .into())
+            }
+            (false, true) => {
+                // f64 holds every i32, so bf16 is rounded once; f16 overflows before f32 starts to round.
+                let wide = to == Scalar::F64 || to == Scalar::BF16;
+                let ty = if wide { self.ctx.f64_type() } else { self.ctx.f32_type() };
+                let x = as_int(x)?;
+                let value = if from.is_signed() {
+                    b.build_signed_int_to_float(x, ty, "")?
+                } else {
+                    b.build_unsigned_int_to_float(x, ty, "")?
+                };
+                self.narrow(to, value)
+            }
+            (true, false) => self.saturate(self.widen(from, x)?, to),
+            (true, true) => {
+                let x = self.widen(from, x)?;
+                if to == Scalar::F64 {
+                    return Ok(b.build_float_ext(x, self.ctx.f64_type(), "")?.into());
+                }
+                self.narrow(to, x)
+            }
+        }
+    }
+
+    /// Truncates toward zero, saturates, and takes NaN to 0.
+    fn saturate(&self, x: FloatValue<'c>, to: Scalar) -> Result<Leaf<'c>> {
+        let ty = types::int_of_bits(self.ctx, to.bits());
+        let name = if to.is_signed() { "llvm.fptosi.sat" } else { "llvm.fptoui.sat" };
+        let function = Intrinsic::find(name)
+            .and_then(|intrinsic| intrinsic.get_declaration(self.llvm, &[ty.into(), x.get_type().into()]))
+            .ok_or_else(|| Error::llvm("intrinsic", name))?;
+        let call = self.builder.build_call(function, &[x.into()], "")?;
+        Ok(call.try_as_basic_value().unwrap_basic())
+    }
+
+    fn bitcast(&self, from: Scalar, to: Scalar, x: Leaf<'c>) -> Result<Leaf<'c>> {
+        let b = &self.builder;
+        if from.size() != to.size() {
+            return Err(Error::Invalid(format!("bitcast of {} to {}", from.name(), to.name())));
+        }
+        let bits = match from {
+            Scalar::Bool => b.build_int_z_extend(as_int(x)?, self.ctx.i8_type(), "")?.into(),
+            _ => x,
+        };
+        if to == Scalar::Bool {
+            return Ok(self.compare(Op::Ne, Scalar::U8, bits, types::zero(self.ctx, Scalar::U8))?.into());
+        }
+        Ok(b.build_bit_cast(bits, types::scalar_type(self.ctx, to), "")?)
+    }
+
+    /// A float scalar in the type that computes for it.
+    pub(crate) fn widen(&self, scalar: Scalar, x: Leaf<'c>) -> Result<FloatValue<'c>> {
+        let b = &self.builder;
+        let (i32t, f32t) = (self.ctx.i32_type(), self.ctx.f32_type());
+        match (scalar, x) {
+            (Scalar::F32 | Scalar::F64, Leaf::FloatValue(x)) => Ok(x),
+            (Scalar::BF16, Leaf::IntValue(x)) => {
+                let bits = b.build_left_shift(b.build_int_z_extend(x, i32t, "")?, i32t.const_int(16, false), "")?;
+                Ok(b.build_bit_cast(bits, f32t, "")?.into_float_value())
+            }
+            (Scalar::F16, Leaf::IntValue(x)) if self.abilities.half => {
+                let half = b.build_bit_cast(x, self.ctx.f16_type(), "")?.into_float_value();
+                Ok(b.build_float_ext(half, f32t, "")?)
+            }
+            (Scalar::F16, Leaf::IntValue(x)) => self.half_to_float(x),
+            _ => Err(Error::Invalid(format!("expected a value of {}", scalar.name()))),
+        }
+    }
+
+    /// Rounds a computed float to a scalar type: f64 or f32 to anything not wider.
+    pub(crate) fn narrow(&self, scalar: Scalar, x: FloatValue<'c>) -> Result<Leaf<'c>> {
+        let b = &self.builder;
+        let is_double = x.get_type() == self.ctx.f64_type();
+        match scalar {
+            Scalar::F64 => Ok(x.into()),
+            Scalar::F32 if is_double => Ok(b.build_float_trunc(x, self.ctx.f32_type(), "")?.into()),
+            Scalar::F32 => Ok(x.into()),
+            _ => {
+                let x = if is_double { self.round_to_odd(x)? } else { x };
+                if scalar == Scalar::BF16 {
+                    return Ok(self.float_to_bf16(x)?.into());
+                }
+                if self.abilities.half {
+                    let half = b.build_float_trunc(x, self.ctx.f16_type(), "")?;
+                    return Ok(b.build_bit_cast(half, self.ctx.i16_type(), "")?);
+                }
+                Ok(self.float_to_half(x)?.into())
+            }
+        }
+    }
+
+    /// f64 to f32 so that a second rounding to a still narrower type gives what one rounding would: an inexact result
+    /// is truncated and its last bit set. Boldo & Melquiond, "When double rounding is odd" (2005).
+    fn round_to_odd(&self, x: FloatValue<'c>) -> Result<FloatValue<'c>> {
+        let b = &self.builder;
+        let (i32t, f32t) = (self.ctx.i32_type(), self.ctx.f32_type());
+        let nearest = b.build_float_trunc(x, f32t, "")?;
+        let back = b.build_float_ext(nearest, self.ctx.f64_type(), "")?;
+        let inexact = b.build_float_compare(FloatPredicate::ONE, back, x, "")?;
+        let (back_size, size) = (self.intrinsic("llvm.fabs", &[back])?, self.intrinsic("llvm.fabs", &[x])?);
+        let too_large = b.build_float_compare(FloatPredicate::OGT, back_size, size, "")?;
+        let bits = b.build_bit_cast(nearest, i32t, "")?.into_int_value();
+        let truncated = b.build_int_sub(bits, b.build_int_z_extend(too_large, i32t, "")?, "")?;
+        let odd = b.build_or(truncated, i32t.const_int(1, false), "")?;
+        let bits = self.select_int(inexact, odd, bits)?;
+        Ok(b.build_bit_cast(bits, f32t, "")?.into_float_value())
+    }
+
+    /// Rounds to nearest even by adding just under half of the last place; NaNs are made quiet.
+    fn float_to_bf16(&self, x: FloatValue<'c>) -> Result<IntValue<'c>> {
+        let b = &self.builder;
+        let (i16t, i32t) = (self.ctx.i16_type(), self.ctx.i32_type());
+        let c = |value: u64| i32t.const_int(value, false);
+        let bits = b.build_bit_cast(x, i32t, "")?.into_int_value();
+        let high = b.build_right_shift(bits, c(16), false, "")?;
+        let bias = b.build_int_add(b.build_and(high, c(1), "")?, c(0x7fff), "")?;
+        let rounded = b.build_right_shift(b.build_int_add(bits, bias, "")?, c(16), false, "")?;
+        let quiet = b.build_or(high, c(0x40), "")?;
+        let is_nan = b.build_float_compare(FloatPredicate::UNO, x, x, "")?;
+        Ok(b.build_int_truncate(self.select_int(is_nan, quiet, rounded)?, i16t, "")?)
+    }
+
+    /// Shifts the bits into place and corrects the exponent by an exact product, which normalizes subnormals too.
+    fn half_to_float(&self, x: IntValue<'c>) -> Result<FloatValue<'c>> {
+        let b = &self.builder;
+        let (i32t, f32t) = (self.ctx.i32_type(), self.ctx.f32_type());
+        let c = |value: u64| i32t.const_int(value, false);
+        let x = b.build_int_z_extend(x, i32t, "")?;
+        let magnitude = b.build_left_shift(b.build_and(x, c(0x7fff), "")?, c(13), "")?;
+        let scale = f32t.const_float(f64::from(2f32.powi(112)));
+        let scaled = b.build_float_mul(b.build_bit_cast(magnitude, f32t, "")?.into_float_value(), scale, "")?;
+        let scaled = b.build_bit_cast(scaled, i32t, "")?.into_int_value();
+        let infinity = c(0x1f << 23);
+        let is_special = b.build_int_compare(IntPredicate::UGE, magnitude, infinity, "")?;
+        let is_nan = b.build_int_compare(IntPredicate::UGT, magnitude, infinity, "")?;
+        let special = b.build_or(magnitude, self.select_int(is_nan, c(0x7fc0_0000), c(0x7f80_0000))?, "")?;
+        let bits = self.select_int(is_special, special, scaled)?;
+        let sign = b.build_left_shift(b.build_and(x, c(0x8000), "")?, c(16), "")?;
+        Ok(b.build_bit_cast(b.build_or(bits, sign, "")?, f32t, "")?.into_float_value())
+    }
+
+    /// Three cases by magnitude: overflow or NaN, subnormal (an addition rounds), normal (bias added to the bits).
+    fn float_to_half(&self, x: FloatValue<'c>) -> Result<IntValue<'c>> {
+        let b = &self.builder;
+        let (i16t, i32t, f32t) = (self.ctx.i16_type(), self.ctx.i32_type(), self.ctx.f32_type());
+        let c = |value: u64| i32t.const_int(value, false);
+        let bits = b.build_bit_cast(x, i32t, "")?.into_int_value();
+        let magnitude = b.build_and(bits, c(0x7fff_ffff), "")?;
+        let sign = b.build_and(b.build_right_shift(bits, c(16), false, "")?, c(0x8000), "")?;
+
+        let payload = b.build_and(b.build_right_shift(magnitude, c(13), false, "")?, c(0x3ff), "")?;
+        let nan = b.build_or(payload, c(0x7e00), "")?;
+        let is_nan = b.build_int_compare(IntPredicate::UGT, magnitude, c(0x7f80_0000), "")?;
+        let special = self.select_int(is_nan, nan, c(0x7c00))?;
+
+        // 0.5 has the last place of a half's subnormals as its own.
+        let half = b.build_bit_cast(magnitude, f32t, "")?.into_float_value();
+        let sum = b.build_float_add(half, f32t.const_float(0.5), "")?;
+        let subnormal = b.build_int_sub(b.build_bit_cast(sum, i32t, "")?.into_int_value(), c(0x3f00_0000), "")?;
+
+        let odd = b.build_and(b.build_right_shift(magnitude, c(13), false, "")?, c(1), "")?;
+        let rebias = c(u64::from((15u32.wrapping_sub(127) << 23).wrapping_add(0xfff)));
+        let biased = b.build_int_add(b.build_int_add(magnitude, rebias, "")?, odd, "")?;
+        let normal = b.build_right_shift(biased, c(13), false, "")?;
+
+        let is_subnormal = b.build_int_compare(IntPredicate::ULT, magnitude, c(113 << 23), "")?;
+        let is_special = b.build_int_compare(IntPredicate::UGE, magnitude, c(143 << 23), "")?;
+        let finite = self.select_int(is_subnormal, subnormal, normal)?;
+        let result = b.build_or(self.select_int(is_special, special, finite)?, sign, "")?;
+        Ok(b.build_int_truncate(result, i16t, "")?)
+    }
+}

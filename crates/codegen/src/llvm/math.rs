@@ -1,0 +1,88 @@
+//! Math functions: exact ones are LLVM intrinsics, the others are calls of `runtime::math`, the very functions that
+//! the interpreter calls.
+
+use super::Lowering;
+use super::types::{self, Leaf};
+use super::value::as_int;
+use crate::{Error, Result};
+use inkwell::attributes::{Attribute, AttributeLoc};
+use inkwell::intrinsics::Intrinsic;
+use inkwell::types::BasicMetadataTypeEnum;
+use inkwell::values::{BasicMetadataValueEnum, FloatValue};
+use ir::{Op, Scalar};
+use smallvec::SmallVec;
+
+impl<'c> Lowering<'c, '_> {
+    pub(crate) fn math(&self, op: Op, args: &[FloatValue<'c>]) -> Result<FloatValue<'c>> {
+        let intrinsic = match op {
+            Op::Sqrt => "llvm.sqrt",
+            Op::Fma => "llvm.fma",
+            Op::Floor => "llvm.floor",
+            Op::Ceil => "llvm.ceil",
+            Op::Trunc => "llvm.trunc",
+            Op::Round => "llvm.round",
+            // Rounding to even whatever the mode, unlike `llvm.rint`.
+            Op::Rint => "llvm.roundeven",
+            _ => return self.library_call(op, args),
+        };
+        self.intrinsic(intrinsic, args)
+    }
+
+    /// Calls an intrinsic over one float type.
+    pub(crate) fn intrinsic(&self, name: &'static str, args: &[FloatValue<'c>]) -> Result<FloatValue<'c>> {
+        let function = Intrinsic::find(name)
+            .and_then(|intrinsic| intrinsic.get_declaration(self.llvm, &[args[0].get_type().into()]))
+            .ok_or_else(|| Error::llvm("intrinsic", name))?;
+        let args: SmallVec<[BasicMetadataValueEnum<'c>; 4]> = args.iter().map(|&arg| arg.into()).collect();
+        let call = self.builder.build_call(function, &args, "")?;
+        Ok(self.flagged(call.try_as_basic_value().unwrap_basic().into_float_value()))
+    }
+
+    fn library_call(&self, op: Op, args: &[FloatValue<'c>]) -> Result<FloatValue<'c>> {
+        let ty = args[0].get_type();
+        let suffix = if ty == self.ctx.f64_type() { "f64" } else { "f32" };
+        let name = format!("gs_{}_{suffix}", op.name());
+        let function = self.llvm.get_function(&name).unwrap_or_else(|| {
+            let params: SmallVec<[BasicMetadataTypeEnum<'c>; 4]> = args.iter().map(|_| ty.into()).collect();
+            let function = self.llvm.add_function(&name, ty.fn_type(&params, false), None);
+            // No effect but the result: equal calls merge and unused ones go.
+            for attribute in ["nounwind", "willreturn", "nofree", "nosync", "memory"] {
+                let kind = Attribute::get_named_enum_kind_id(attribute);
+                function.add_attribute(AttributeLoc::Function, self.ctx.create_enum_attribute(kind, 0));
+            }
+            function
+        });
+        let args: SmallVec<[BasicMetadataValueEnum<'c>; 4]> = args.iter().map(|&arg| arg.into()).collect();
+        let call = self.builder.build_call(function, &args, "")?;
+        match call.try_as_basic_value().basic() {
+            Some(Leaf::FloatValue(value)) => Ok(value),
+            _ => Err(Error::llvm("call", name)),
+        }
+    }
+
+    /// Ops on the sign bit alone, exact for every type and every NaN.
+    pub(crate) fn sign_op(&self, op: Op, scalar: Scalar, args: &[Leaf<'c>]) -> Result<Leaf<'c>> {
+        let b = &self.builder;
+        if matches!(scalar, Scalar::F32 | Scalar::F64) {
+            let x = args[0].into_float_value();
+            return Ok(match op {
+                Op::Neg => self.flagged(b.build_float_neg(x, "")?),
+                Op::Abs => self.intrinsic("llvm.fabs", &[x])?,
+                _ => self.intrinsic("llvm.copysign", &[x, args[1].into_float_value()])?,
+            }
+            .into());
+        }
+        let ty = types::bits_type(self.ctx, scalar);
+        let (sign, rest) = (ty.const_int(0x8000, false), ty.const_int(0x7fff, false));
+        let x = as_int(args[0])?;
+        Ok(match op {
+            Op::Neg => b.build_xor(x, sign, "")?,
+            Op::Abs => b.build_and(x, rest, "")?,
+            _ => {
+                let sign = b.build_and(as_int(args[1])?, sign, "")?;
+                b.build_or(b.build_and(x, rest, "")?, sign, "")?
+            }
+        }
+        .into())
+    }
+}

@@ -1,0 +1,187 @@
+//! Arrays: addresses, loads and stores, views, local arrays.
+//!
+//! An array's leaves are base pointer, extents, strides in bytes. Element (i, j) lies at base + i stride0 + j stride1.
+
+use super::types;
+use super::value::{Leaves, Lowered, as_int, as_pointer};
+use super::{Lowering, attr_index};
+use crate::{Error, Result};
+use inkwell::IntPredicate;
+use inkwell::values::{IntValue, PointerValue};
+use ir::{Attr, Inst, Op, PathElem, Type, TypeKind, Value};
+use smallvec::SmallVec;
+
+/// An array value taken apart.
+pub(crate) struct Array<'c> {
+    pub base: PointerValue<'c>,
+    pub extents: SmallVec<[IntValue<'c>; 4]>,
+    pub strides: SmallVec<[IntValue<'c>; 4]>,
+    pub elem: Type,
+}
+
+impl<'c> Array<'c> {
+    fn into_lowered(self) -> Lowered<'c> {
+        let mut leaves = Leaves::new();
+        leaves.push(self.base.into());
+        leaves.extend(self.extents.into_iter().map(Into::into));
+        leaves.extend(self.strides.into_iter().map(Into::into));
+        Lowered::Leaves(leaves)
+    }
+}
+
+impl<'c> Lowering<'c, '_> {
+    pub(crate) fn array(&self, value: Value) -> Result<Array<'c>> {
+        let ty = self.func.ty(value);
+        let (elem, rank) = ty.as_array().ok_or_else(|| Error::Invalid(format!("{ty} is no array")))?;
+        let rank = rank as usize;
+        let leaves = self.leaves(value)?;
+        if leaves.len() != 1 + 2 * rank {
+            return Err(Error::Invalid(format!("{ty} has {} leaves", leaves.len())));
+        }
+        let ints = |leaves: &[_]| leaves.iter().map(|&leaf| as_int(leaf)).collect::<Result<_>>();
+        Ok(Array {
+            base: as_pointer(leaves[0])?,
+            extents: ints(&leaves[1..1 + rank])?,
+            strides: ints(&leaves[1 + rank..])?,
+            elem,
+        })
+    }
+
+    /// Address and type of what a memory op accesses, and the operands after the access.
+    pub(crate) fn access<'i>(&self, inst: &'i Inst) -> Result<(PointerValue<'c>, Type, &'i [Value])> {
+        let array = self.array(inst.operands[0])?;
+        let (_, indices, path_indices, rest) = inst.access(array.extents.len());
+        let b = &self.builder;
+        let mut ptr = array.base;
+        // Rows first and one address a dimension, so that what does not change in a row is computed once a row.
+        for (&index, &stride) in indices.iter().zip(&array.strides) {
+            let offset = b.build_int_nsw_mul(self.int(index)?, stride, "")?;
+            ptr = self.at(ptr, offset)?;
+        }
+        let (mut ty, mut fixed, mut dynamic) = (array.elem, 0, path_indices.iter());
+        let mut next = || dynamic.next().ok_or_else(|| Error::Invalid("a path lacks an index".into()));
+        for &step in inst.path() {
+            let piece = match step {
+                PathElem::Static(index) => ty.component(index as usize),
+                PathElem::Dynamic => ty.component(0),
+            };
+            let piece = piece.ok_or_else(|| Error::Invalid(format!("{ty} has no component {step:?}")))?;
+            match step {
+                PathElem::Static(index) => fixed += ty.offset(index as usize),
+                PathElem::Dynamic => {
+                    let mut index = self.int(*next()?)?;
+                    if let TypeKind::Matrix { cols, .. } = ty.kind() {
+                        let start = b.build_int_nsw_mul(index, self.i64(u64::from(*cols)), "")?;
+                        index = b.build_int_nsw_add(start, self.int(*next()?)?, "")?;
+                    }
+                    ptr = self.at(ptr, b.build_int_nsw_mul(index, self.i64(piece.size()), "")?)?;
+                }
+            }
+            ty = piece;
+        }
+        Ok((self.at_byte(ptr, fixed)?, ty, rest))
+    }
+
+    pub(crate) fn load_op(&mut self, inst: &Inst) -> Result<Lowered<'c>> {
+        let (ptr, ty, _) = self.access(inst)?;
+        self.load_value(ptr, ty)
+    }
+
+    pub(crate) fn store_op(&mut self, inst: &Inst) -> Result<()> {
+        let (ptr, ty, rest) = self.access(inst)?;
+        let value = self.value(rest[0])?;
+        self.store_value(ptr, ty, &value)
+    }
+
+    pub(crate) fn array_op(&mut self, inst: &Inst) -> Result<Lowered<'c>> {
+        match inst.op {
+            Op::LocalArray => return self.local_array(inst),
+            Op::ArrayFromAddress => return self.array_from_address(inst),
+            _ => {}
+        }
+        let mut array = self.array(inst.operands[0])?;
+        let b = &self.builder;
+        match inst.op {
+            Op::Extent => Ok(dim(&array.extents, attr_index(inst)?)?.into()),
+            Op::IsNull => Ok(b.build_is_null(array.base, "")?.into()),
+            Op::Address => Ok(b.build_ptr_to_int(array.base, self.ctx.i64_type(), "")?.into()),
+            Op::WrapIndex => {
+                let index = self.int(inst.operands[1])?;
+                let negative = b.build_int_compare(IntPredicate::SLT, index, self.i64(0), "")?;
+                let wrapped = b.build_int_add(index, dim(&array.extents, attr_index(inst)?)?, "")?;
+                Ok(self.select_int(negative, wrapped, index)?.into())
+            }
+            Op::Row => {
+                dim(&array.strides, 0)?;
+                array.extents.remove(0);
+                let offset = b.build_int_mul(self.int(inst.operands[1])?, array.strides.remove(0), "")?;
+                array.base = self.moved(array.base, offset)?;
+                Ok(array.into_lowered())
+            }
+            Op::Subarray => {
+                let at = attr_index(inst)?;
+                let stride = dim(&array.strides, at)?;
+                let offset = b.build_int_mul(self.int(inst.operands[1])?, stride, "")?;
+                array.base = self.moved(array.base, offset)?;
+                array.extents[at as usize] = self.int(inst.operands[2])?;
+                array.strides[at as usize] = b.build_int_mul(stride, self.int(inst.operands[3])?, "")?;
+                Ok(array.into_lowered())
+            }
+            _ => Err(Error::Invalid(format!("`{}` on an array", inst.op.name()))),
+        }
+    }
+
+    /// An address that may lie outside the array: an empty view's, or a bad row's that is never accessed.
+    fn moved(&self, base: PointerValue<'c>, offset: IntValue<'c>) -> Result<PointerValue<'c>> {
+        // SAFETY: LLVM's precondition, not Rust's: without `inbounds` any offset is defined.
+        Ok(unsafe { self.builder.build_gep(self.ctx.i8_type(), base, &[offset], "")? })
+    }
+
+    fn local_array(&mut self, inst: &Inst) -> Result<Lowered<'c>> {
+        let ty = self.func.ty(inst.result());
+        let (Attr::Extents(extents), Some((elem, _))) = (&inst.attr, ty.as_array()) else {
+            return Err(Error::Invalid("`local_array` without extents".into()));
+        };
+        let bytes = extents.iter().fold(elem.size(), |size, &n| size.saturating_mul(n));
+        let base = self.reserve(bytes)?;
+        if bytes > 0 {
+            self.builder.build_memset(base, 8, self.ctx.i8_type().const_zero(), self.i64(bytes))?;
+        }
+        let extents: SmallVec<[IntValue<'c>; 4]> = extents.iter().map(|&n| self.i64(n)).collect();
+        self.contiguous(base, extents, elem)
+    }
+
+    fn array_from_address(&mut self, inst: &Inst) -> Result<Lowered<'c>> {
+        let ty = self.func.ty(inst.result());
+        let (elem, _) = ty.as_array().ok_or_else(|| Error::Invalid(format!("{ty} is no array")))?;
+        let address = self.int(inst.operands[0])?;
+        let base = self.builder.build_int_to_ptr(address, types::pointer(self.ctx), "")?;
+        let extents = inst.operands[1..].iter().map(|&n| self.int(n)).collect::<Result<_>>()?;
+        self.contiguous(base, extents, elem)
+    }
+
+    fn contiguous(
+        &self,
+        base: PointerValue<'c>,
+        extents: SmallVec<[IntValue<'c>; 4]>,
+        elem: Type,
+    ) -> Result<Lowered<'c>> {
+        let strides = self.row_major(&extents, elem)?;
+        Ok(Array { base, extents, strides, elem }.into_lowered())
+    }
+
+    /// The strides of an array without gaps, last dimension fastest.
+    pub(crate) fn row_major(&self, extents: &[IntValue<'c>], elem: Type) -> Result<SmallVec<[IntValue<'c>; 4]>> {
+        let mut stride = self.i64(elem.size());
+        let mut strides = SmallVec::from_elem(stride, extents.len());
+        for d in (1..extents.len()).rev() {
+            stride = self.builder.build_int_nsw_mul(stride, extents[d], "")?;
+            strides[d - 1] = stride;
+        }
+        Ok(strides)
+    }
+}
+
+fn dim<'c>(of: &[IntValue<'c>], dim: u32) -> Result<IntValue<'c>> {
+    of.get(dim as usize).copied().ok_or_else(|| Error::Invalid(format!("an array has no dimension {dim}")))
+}

@@ -1,0 +1,202 @@
+//! From IR to LLVM, the same for every target.
+//!
+//! In: a function's body and a [`Thread`] that says where the target keeps the thread's index. Out: LLVM instructions
+//! that run the body for one thread, appended at the builder's position; every way out of the body ends in a branch to
+//! `Thread::end`. A value is the list of its leaves ([`value::Lowered`]), so aggregates cost nothing after LLVM's own
+//! passes; a value of more than [`value::MAX_LEAVES`] leaves lives in memory and is worked on by loops.
+
+pub(crate) mod types;
+pub(crate) mod value;
+
+mod arithmetic;
+mod atomic;
+mod check;
+mod composite;
+mod control;
+mod convert;
+mod integer;
+mod math;
+mod matrix;
+mod memory;
+
+use crate::{Error, Result};
+use inkwell::basic_block::BasicBlock;
+use inkwell::builder::Builder;
+use inkwell::context::Context;
+use inkwell::module::Module as LlvmModule;
+use inkwell::values::{FastMathFlags, FunctionValue, IntValue, PointerValue};
+use ir::{Attr, Function, Inst, InstId, Op, RegionId, Value, ValueDef};
+use value::Lowered;
+
+/// What the target provides to a thread.
+#[derive(Clone)]
+pub(crate) struct Thread<'c> {
+    /// The thread's index along each dimension, i64.
+    pub index: [IntValue<'c>; 4],
+    /// The index along one dimension wrapped to i32, where the target counts it separately. A truncation of the i64
+    /// would hide from LLVM that it grows by one from thread to thread.
+    pub narrow: Option<(usize, IntValue<'c>)>,
+    /// Threads along each dimension, i64.
+    pub extents: [IntValue<'c>; 4],
+    /// Where a thread that is done goes.
+    pub end: BasicBlock<'c>,
+    /// The launch's failure record.
+    pub fault: PointerValue<'c>,
+}
+
+/// What differs from target to target.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Abilities {
+    /// Conversions between half and float are instructions.
+    pub half: bool,
+}
+
+/// The state of lowering one function.
+pub(crate) struct Lowering<'c, 'a> {
+    pub ctx: &'c Context,
+    pub llvm: &'a LlvmModule<'c>,
+    pub func: &'a Function,
+    pub builder: Builder<'c>,
+    /// Appends to the function's first block, which holds nothing but allocas.
+    pub allocas: Builder<'c>,
+    pub function: FunctionValue<'c>,
+    pub thread: Thread<'c>,
+    pub abilities: Abilities,
+    values: Vec<Option<Lowered<'c>>>,
+    frames: Vec<control::Frame<'c>>,
+    fast: Option<FastMathFlags>,
+    /// Where a failed check puts what it reports.
+    fault_words: Option<PointerValue<'c>>,
+    /// Bytes of stack that a thread's allocas take.
+    stack: u64,
+}
+
+/// Most bytes of stack that one kernel may take: a worker's stack must never overflow.
+pub(crate) const MAX_STACK: u64 = 512 << 10;
+
+impl<'c, 'a> Lowering<'c, 'a> {
+    #[allow(clippy::too_many_arguments)]
+    pub(crate) fn new(
+        ctx: &'c Context,
+        llvm: &'a LlvmModule<'c>,
+        fast_math: bool,
+        func: &'a Function,
+        function: FunctionValue<'c>,
+        allocas: BasicBlock<'c>,
+        thread: Thread<'c>,
+        abilities: Abilities,
+    ) -> Self {
+        let at_allocas = ctx.create_builder();
+        at_allocas.position_at_end(allocas);
+        // Not-NaN and not-infinite stay off: a fast kernel may still ask `isnan`.
+        let fast = FastMathFlags::AllowReassoc
+            | FastMathFlags::NoSignedZeros
+            | FastMathFlags::AllowReciprocal
+            | FastMathFlags::AllowContract
+            | FastMathFlags::ApproxFunc;
+        Lowering {
+            ctx,
+            llvm,
+            func,
+            builder: ctx.create_builder(),
+            allocas: at_allocas,
+            function,
+            thread,
+            abilities,
+            values: vec![None; func.values.len()],
+            frames: Vec::new(),
+            fast: fast_math.then_some(fast),
+            fault_words: None,
+            stack: 0,
+        }
+    }
+
+    /// Lowers a region's instructions, the terminator included.
+    pub(crate) fn region(&mut self, region: RegionId) -> Result<()> {
+        let func = self.func;
+        for &inst in &func.region(region).insts {
+            self.inst(inst)?;
+        }
+        Ok(())
+    }
+
+    fn inst(&mut self, id: InstId) -> Result<()> {
+        let func = self.func;
+        let inst = func.inst(id);
+        let lowered = match inst.op {
+            Op::If | Op::For | Op::Loop | Op::Yield | Op::Continue | Op::Break | Op::Return | Op::Unreachable => {
+                return self.control(inst);
+            }
+            Op::Call => return Err(Error::Invalid(format!("`{}` still has a call", func.name))),
+            Op::CheckBounds | Op::CheckIndex | Op::CheckNonZero | Op::CheckFinite | Op::Assert => {
+                return self.check(inst);
+            }
+            Op::Print => return self.print(inst),
+            Op::Store => return self.store_op(inst),
+            Op::Load => self.load_op(inst)?,
+            Op::Atomic | Op::AtomicCas => self.atomic_op(inst)?,
+            Op::Const => self.constant(inst)?,
+            Op::Construct
+            | Op::Splat
+            | Op::Extract
+            | Op::Insert
+            | Op::ExtractDyn
+            | Op::InsertDyn
+            | Op::Select
+            | Op::Dot => self.composite(inst)?,
+            Op::MatMul | Op::Transpose => self.matrix(inst)?,
+            Op::Extent
+            | Op::IsNull
+            | Op::Address
+            | Op::Row
+            | Op::Subarray
+            | Op::WrapIndex
+            | Op::LocalArray
+            | Op::ArrayFromAddress => self.array_op(inst)?,
+            Op::Tid => self.thread.index[dimension(inst)?].into(),
+            Op::LaunchExtent => self.thread.extents[dimension(inst)?].into(),
+            Op::Cast | Op::Bitcast => self.convert(inst)?,
+            _ => self.elementwise(inst)?,
+        };
+        self.define(inst.result(), lowered);
+        Ok(())
+    }
+
+    fn constant(&mut self, inst: &Inst) -> Result<Lowered<'c>> {
+        let (Attr::Const(constant), Some(scalar)) = (&inst.attr, self.func.ty(inst.result()).as_scalar()) else {
+            return Err(Error::Invalid("a constant that is no scalar".into()));
+        };
+        Ok(types::constant(self.ctx, scalar, constant.0).into())
+    }
+
+    pub(crate) fn define(&mut self, value: Value, lowered: Lowered<'c>) {
+        self.values[value.index()] = Some(lowered);
+    }
+
+    /// The op that defines a value, where one does.
+    pub(crate) fn def(&self, value: Value) -> Option<&'a Inst> {
+        match self.func.def(value) {
+            ValueDef::Result(inst, _) => Some(self.func.inst(inst)),
+            ValueDef::Param(..) => None,
+        }
+    }
+
+    pub(crate) fn block(&self) -> BasicBlock<'c> {
+        self.ctx.append_basic_block(self.function, "")
+    }
+}
+
+fn dimension(inst: &Inst) -> Result<usize> {
+    match inst.attr {
+        Attr::Index(dim) if dim < 4 => Ok(dim as usize),
+        _ => Err(Error::Invalid(format!("`{}` names no dimension", inst.op.name()))),
+    }
+}
+
+/// The number that an op carries.
+pub(crate) fn attr_index(inst: &Inst) -> Result<u32> {
+    if let Attr::Index(index) = inst.attr {
+        return Ok(index);
+    }
+    Err(Error::Invalid(format!("`{}` carries no number", inst.op.name())))
+}

@@ -1,0 +1,44 @@
+//! What compiled code may call: the runtime's functions, and those of the C library that LLVM writes calls to by
+//! itself. Nothing else is ever looked up, so no object can pick up a stray function of the process.
+
+use std::ffi::c_void;
+
+unsafe extern "C" {
+    fn memcpy(to: *mut c_void, from: *const c_void, n: usize) -> *mut c_void;
+    fn memmove(to: *mut c_void, from: *const c_void, n: usize) -> *mut c_void;
+    fn memset(to: *mut c_void, byte: i32, n: usize) -> *mut c_void;
+}
+
+macro_rules! float_functions {
+    ($($name:ident $name32:ident ($($arg:ident),*) $body:expr, $body32:expr;)*) => {
+        $(
+            extern "C" fn $name($($arg: f64),*) -> f64 { $body }
+            extern "C" fn $name32($($arg: f32),*) -> f32 { $body32 }
+        )*
+        const FLOAT: &[(&str, fn() -> usize)] = &[$(
+            (stringify!($name), || $name as *const () as usize),
+            (stringify!($name32), || $name32 as *const () as usize),
+        )*];
+    };
+}
+
+float_functions! {
+    fmod fmodf (x, y) x % y, x % y;
+    floor floorf (x) x.floor(), x.floor();
+    ceil ceilf (x) x.ceil(), x.ceil();
+    trunc truncf (x) x.trunc(), x.trunc();
+    round roundf (x) x.round(), x.round();
+    roundeven roundevenf (x) x.round_ties_even(), x.round_ties_even();
+    rint rintf (x) x.round_ties_even(), x.round_ties_even();
+    fma fmaf (x, y, z) x.mul_add(y, z), x.mul_add(y, z);
+    sqrt sqrtf (x) x.sqrt(), x.sqrt();
+}
+
+pub(crate) fn all() -> Vec<(&'static str, usize)> {
+    let mut symbols = runtime::math::symbols();
+    symbols.extend(FLOAT.iter().map(|(name, address)| (*name, address())));
+    symbols.push(("memcpy", memcpy as *const () as usize));
+    symbols.push(("memmove", memmove as *const () as usize));
+    symbols.push(("memset", memset as *const () as usize));
+    symbols
+}

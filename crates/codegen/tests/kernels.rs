@@ -1,0 +1,6 @@
+//! Kernels compiled, loaded and run: one test binary, because each links LLVM.
+
+#[path = "kernels/launch.rs"]
+mod launch;
+#[path = "kernels/saxpy.rs"]
+mod saxpy;
