@@ -144,37 +144,46 @@ fn float_value(value: &Bound<'_, PyAny>) -> Result<f64, Mismatch> {
     if let Ok(x) = value.cast_exact::<PyFloat>() {
         return Ok(x.value());
     }
-    if value.cast::<PyString>().is_ok() {
-        return Err(given(value));
+    if value.is_exact_instance_of::<PyInt>() {
+        return Ok(value.extract::<f64>()?);
     }
     if let Some((scalar, constant)) = typed_scalar(value)? {
         return Ok(constant.as_float(scalar));
     }
-    // A one-element array is not a number, although NumPy would make it one.
-    if numpy::is_array(value) {
+    // Text is no number, and neither is an array of one element, although NumPy would make it one.
+    if value.cast::<PyString>().is_ok() || numpy::is_array(value) {
         return Err(given(value));
     }
     value.extract::<f64>().map_err(|error| replace_type_error(error, value))
 }
 
 fn int_value(scalar: Scalar, value: &Bound<'_, PyAny>) -> Result<i128, Mismatch> {
-    let exact = match typed_scalar(value)? {
-        Some((found, constant)) if !found.is_float() => constant.as_int(found),
-        Some(_) => return Err(given(value)),
-        None if numpy::is_array(value) => return Err(given(value)),
-        None => match value.extract::<i64>() {
-            Ok(exact) => i128::from(exact),
-            Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => value
-                .extract::<u64>()
-                .map(i128::from)
-                .map_err(|_| out_of_range(scalar, value.str().map_or_else(|_| "it".into(), |text| text.to_string())))?,
-            Err(error) => return Err(replace_type_error(error, value)),
-        },
+    let exact = if value.is_exact_instance_of::<PyInt>() {
+        python_int(scalar, value)?
+    } else {
+        match typed_scalar(value)? {
+            Some((found, constant)) if !found.is_float() => constant.as_int(found),
+            Some(_) => return Err(given(value)),
+            None if numpy::is_array(value) => return Err(given(value)),
+            None => python_int(scalar, value)?,
+        }
     };
     if Const::int(scalar, exact).as_int(scalar) != exact {
         return Err(out_of_range(scalar, exact.to_string()));
     }
     Ok(exact)
+}
+
+/// Whatever acts as an int, up to 64 bits.
+fn python_int(scalar: Scalar, value: &Bound<'_, PyAny>) -> Result<i128, Mismatch> {
+    match value.extract::<i64>() {
+        Ok(exact) => Ok(i128::from(exact)),
+        Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => match value.extract::<u64>() {
+            Ok(exact) => Ok(i128::from(exact)),
+            Err(_) => Err(out_of_range(scalar, value.str()?.to_string())),
+        },
+        Err(error) => Err(replace_type_error(error, value)),
+    }
 }
 
 fn bool_value(value: &Bound<'_, PyAny>) -> Result<bool, Mismatch> {
