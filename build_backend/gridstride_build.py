@@ -11,6 +11,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import zipfile
 from pathlib import Path
@@ -100,4 +101,7 @@ def write_wheel(path, dist_name, files):
 
 
 if __name__ == "__main__":
-    build_module()
+    try:
+        build_module()
+    except subprocess.CalledProcessError as error:  # cargo has said why
+        sys.exit(error.returncode)
