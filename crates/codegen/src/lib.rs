@@ -26,7 +26,10 @@ mod symbols;
 mod x86;
 
 pub use orc::{LoadedModule, load};
-pub use x86::{CpuOptions, Isa, Object, Timings, assembly, compile, compile_timed, llvm_text, symbol, warm_up};
+pub use x86::{
+    CpuOptions, Isa, Object, Timings, assembly, compile, compile_timed, host_target, llvm_text, llvm_version, symbol,
+    warm_up,
+};
 
 /// Why no machine code came out.
 #[derive(Clone, Debug, thiserror::Error)]

@@ -143,6 +143,18 @@ pub(crate) fn initialize() {
     });
 }
 
+/// The machine that code is made for: triple, processor and features as LLVM names them.
+pub fn host_target() -> [&'static str; 3] {
+    let host = host();
+    [&host.triple, &host.cpu, &host.features]
+}
+
+/// The version of the LLVM that is linked in, `23.1.1`.
+pub fn llvm_version() -> String {
+    let (major, minor, patch) = inkwell::support::get_llvm_version();
+    format!("{major}.{minor}.{patch}")
+}
+
 struct Host {
     triple: String,
     cpu: String,
