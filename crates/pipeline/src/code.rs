@@ -7,7 +7,7 @@ use crate::cache::DiskCache;
 use crate::counters::{Mishap, Phase, record, record_mishap, timed};
 use crate::key::Key;
 use crate::unit::Unit;
-use codegen::{CpuOptions, LoadedModule};
+use codegen::{CpuOptions, Isa, LoadedModule};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
@@ -23,7 +23,7 @@ pub struct Specialization {
 
 impl Specialization {
     pub fn options(self) -> CpuOptions {
-        CpuOptions { contiguous: self.contiguous }
+        CpuOptions { contiguous: self.contiguous, rank: self.rank, isa: Isa::Host }
     }
 }
 
@@ -38,7 +38,7 @@ pub fn load(
     disk: Option<&DiskCache>,
 ) -> Result<Arc<LoadedModule>, codegen::Error> {
     let start = Instant::now();
-    let key = key(unit, special);
+    let key = code_key(unit, special);
     if let Some(known) = loaded().as_ref().and_then(|modules| modules.get(&key).cloned()) {
         record(Phase::Reused, start.elapsed());
         return Ok(known);
@@ -80,26 +80,23 @@ fn loaded() -> MutexGuard<'static, Option<HashMap<Key, Arc<LoadedModule>>>> {
     LOADED.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-fn key(unit: &Unit, special: Specialization) -> Key {
+/// The name of a unit's code: the optimized IR's text and all else that decides what LLVM makes of it.
+pub fn code_key(unit: &Unit, special: Specialization) -> Key {
     let text = unit.module.to_string();
-    let target = codegen::target();
+    let [triple, cpu, features] = codegen::host_target();
     let flags = [u8::from(unit.module.fast_math), u8::from(special.contiguous), special.rank as u8];
     Key::new(&[
         text.as_bytes(),
         &flags,
-        target.triple.as_bytes(),
-        target.cpu.as_bytes(),
-        target.features.as_bytes(),
+        triple.as_bytes(),
+        cpu.as_bytes(),
+        features.as_bytes(),
         env!("CARGO_PKG_VERSION").as_bytes(),
         codegen::llvm_version().as_bytes(),
     ])
 }
 
-pub fn llvm_version() -> String {
-    codegen::llvm_version().to_string()
-}
-
 /// LLVM's name of this machine's processor.
-pub fn cpu_name() -> String {
-    codegen::target().cpu.to_string()
+pub fn cpu_name() -> &'static str {
+    codegen::host_target()[1]
 }

@@ -17,7 +17,7 @@ mod text;
 mod unit;
 mod writes;
 
-pub use code::{Specialization, cpu_name, llvm_version, load};
-pub use codegen::{Error, LoadedModule};
+pub use code::{Specialization, code_key, cpu_name, load};
+pub use codegen::{Error, LoadedModule, llvm_version};
 pub use text::{Stage, TextError, text};
 pub use unit::{Unit, build, lower, optimize};

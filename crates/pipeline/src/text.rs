@@ -11,7 +11,7 @@ pub enum Stage {
     /// IR as the front end made it.
     Typed,
     Optimized,
-    /// LLVM's text, as LLVM is given it.
+    /// LLVM's text after LLVM's own passes.
     Llvm,
     Assembly,
 }
@@ -55,7 +55,7 @@ pub fn text(
     let unit = optimize(lowered);
     let options = special.options();
     match stage {
-        Stage::Llvm => codegen::llvm_text(&unit.module, unit.kernel, &options).map_err(TextError::Code),
+        Stage::Llvm => codegen::llvm_text(&unit.module, unit.kernel, &options, true).map_err(TextError::Code),
         Stage::Assembly => codegen::assembly(&unit.module, unit.kernel, &options).map_err(TextError::Code),
         Stage::Typed | Stage::Optimized => Ok(unit.module.to_string()),
     }

@@ -139,7 +139,7 @@ fn llvm_version() -> String {
 
 /// LLVM's name of this machine's processor.
 #[pyfunction]
-fn cpu_name() -> String {
+fn cpu_name() -> &'static str {
     pipeline::cpu_name()
 }
 
