@@ -1,0 +1,160 @@
+"""GPU-style kernels in Python, compiled to the machine's own code.
+
+    import gridstride as wp
+
+    @wp.kernel
+    def scale(a: wp.array(dtype=float), s: float):
+        i = wp.tid()
+        a[i] = a[i] * s
+
+    a = wp.array([1.0, 2.0, 3.0], dtype=float)
+    wp.launch(scale, dim=3, inputs=[a, 2.0])
+
+The names are those of NVIDIA Warp, so that its programs run after this import line alone is changed.
+"""
+
+# ruff: noqa: F401 - what is imported here is the public API
+
+from typing import Any
+
+from gridstride import _native, config, types, utils
+from gridstride._array import array, array1d, array2d, array3d, array4d
+from gridstride._builtins import Builtin
+from gridstride._builtins import table as _builtin_table
+from gridstride._constants import (
+    HALF_PI,
+    INF,
+    LN2,
+    LN10,
+    LOG2E,
+    LOG10E,
+    NAN,
+    PHI,
+    PI,
+    TAU,
+    E,
+    constant,
+    e,
+    half_pi,
+    inf,
+    ln2,
+    ln10,
+    log2e,
+    log10e,
+    nan,
+    phi,
+    pi,
+    tau,
+)
+from gridstride._create import (
+    clone,
+    copy,
+    empty,
+    empty_like,
+    from_dlpack,
+    from_numpy,
+    from_ptr,
+    full,
+    full_like,
+    ones,
+    ones_like,
+    to_dlpack,
+    zeros,
+    zeros_like,
+)
+from gridstride._device import (
+    Device,
+    DeviceLike,
+    ScopedDevice,
+    get_cuda_device,
+    get_cuda_device_count,
+    get_cuda_devices,
+    get_device,
+    get_devices,
+    get_preferred_device,
+    is_cpu_available,
+    is_cuda_available,
+    is_cuda_driver_initialized,
+    is_device_available,
+    is_mempool_enabled,
+    is_mempool_supported,
+    is_peer_access_supported,
+    set_device,
+    synchronize,
+    synchronize_device,
+)
+from gridstride._indexed import indexedarray, indexedarray1d, indexedarray2d, indexedarray3d, indexedarray4d
+from gridstride._kernel import (
+    Function,
+    Kernel,
+    Module,
+    force_load,
+    func,
+    func_grad,
+    func_native,
+    func_replay,
+    get_module,
+    get_module_options,
+    kernel,
+    load_module,
+    overload,
+    set_module_options,
+    static,
+)
+from gridstride._launch import Launch, launch, launch_tiled
+from gridstride._map import map  # noqa: A004 - Warp's name
+from gridstride._numpy import dtype_from_numpy, dtype_to_numpy
+from gridstride._runtime import clear_kernel_cache, counters, get_num_threads, init, is_initialized, set_num_threads
+from gridstride._stream import (
+    Event,
+    ScopedStream,
+    Stream,
+    get_event_elapsed_time,
+    get_stream,
+    record_event,
+    set_stream,
+    synchronize_event,
+    synchronize_stream,
+    wait_event,
+    wait_stream,
+)
+from gridstride._struct import struct
+from gridstride._tape import Tape
+from gridstride._timer import ScopedTimer
+from gridstride._types import (
+    Float,
+    Int,
+    Scalar,
+    bfloat16,
+    bool,  # noqa: A004 - Warp's name
+    float16,
+    float32,
+    float64,
+    handle,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from gridstride._vector import matrix as mat
+from gridstride._vector import named as _named_types
+from gridstride._vector import vector as vec
+from gridstride.types import type_size_in_bytes, types_equal
+
+__version__: str = _native.__version__
+CompileError = _native.CompileError
+KernelFault = _native.KernelFault
+# `int`, `float` and Python's other builtins act as kernel functions under their own names.
+globals().update(_builtin_table)
+globals().update(_named_types)
+
+__all__ = [name for name in globals() if not name.startswith("_")]
+
+
+def __getattr__(name: str) -> Any:
+    # For type checkers: builtins and named types are made by tables.
+    raise AttributeError(f"module 'gridstride' has no attribute {name!r}")

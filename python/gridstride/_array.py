@@ -1,0 +1,481 @@
+"""`wp.array`: a view of device memory, and the annotation for one.
+
+    >>> a = wp.array([1.0, 2.0, 3.0], dtype=float)
+    >>> a[1:].numpy()
+    array([2., 3.], dtype=float32)
+
+Shapes have 1 to 4 extents; strides are in bytes and may be negative or zero. An array of vectors, matrices or structs
+keeps each element in one piece. A view keeps what it looks into alive. On the CPU `numpy()` and `__array_interface__`
+show the same memory without a copy.
+
+An annotation is `wp.array(dtype=float, ndim=2)`, `wp.array[float]` or `wp.array2d[float]`; the element may be generic.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from gridstride import _device, _native, _numpy, _types
+from gridstride._shape import MAX_RANK as MAX_RANK
+from gridstride._shape import ArrayAnnotation as ArrayAnnotation
+from gridstride._shape import ShapeLike as ShapeLike
+from gridstride._shape import contiguous_strides, normalize_shape
+
+
+class _InstanceType:
+    """`__gs_type__` of an array object; the class itself has none, so that it is not taken for a type."""
+
+    def __get__(self, instance: array | None, owner: type) -> Any:
+        if instance is None:
+            raise AttributeError("__gs_type__")
+        return _types.Type.array(instance._type, instance.ndim)
+
+
+class array(_native.Array):  # noqa: N801 - Warp's name
+    """A view of device memory with a shape.
+
+    Args:
+        data: A sequence, a NumPy array or another array to take the elements from. With neither `data`, `shape` nor
+            `ptr` the result is an annotation (an empty array, or an `ArrayAnnotation` for a generic element).
+        dtype: Element type; left out, it follows from `data`.
+        shape: Extents; left out, they follow from `data`.
+        strides: Bytes between neighbors along each dimension, together with `ptr`.
+        ptr: Address of memory that the array does not own.
+        capacity: Bytes that `ptr` points to.
+        device: Where the memory is; None for the default device.
+        pinned: Accepted for compatibility.
+        copy: With False the array shares the memory of a NumPy array of the same element type.
+        deleter: Called with (ptr, bytes) when memory given by `ptr` is no longer used.
+        ndim: Number of dimensions (annotations), or a check of it.
+        grad: Array for the gradient.
+        requires_grad: Allocates `grad`.
+        retain_grad: Accepted for compatibility.
+
+    Raises:
+        RuntimeError: Data that does not fit the element type or shape, or a device that does not exist.
+        TypeError: An element type that kernels do not have.
+        ValueError: A wrong shape.
+    """
+
+    __gs_builtin__ = "array"
+    _is_array_class = True
+    _default_ndim = 1
+    __gs_type__ = _InstanceType()
+    __array_priority__ = 100
+    dtype: Any
+    _grad: array | None = None
+    _requires_grad = False
+    _keep: Any = None
+    pinned = False
+
+    def __new__(
+        cls,
+        data: Any = None,
+        dtype: Any = Any,
+        shape: Any = None,
+        strides: Any = None,
+        ptr: int | None = None,
+        capacity: int | None = None,
+        device: _device.DeviceLike = None,
+        pinned: bool = False,
+        copy: bool = True,
+        deleter: Any = None,
+        ndim: int | None = None,
+        grad: array | None = None,
+        requires_grad: bool = False,
+        retain_grad: bool = False,
+        **unused: Any,
+    ) -> Any:
+        if unused.pop("length", None) is not None or unused.pop("owner", None):
+            raise TypeError("`length` and `owner` are no longer arguments: use `shape` and `deleter`")
+        if unused:
+            raise TypeError(f"array() got an unexpected keyword argument `{next(iter(unused))}`")
+        if data is None and shape is None and ptr is None:
+            return _annotation(cls, dtype, ndim or cls._default_ndim, requires_grad)
+        from gridstride import _array_source
+
+        if device is not None:
+            _device.get_device(device)
+        if data is not None:
+            if ptr is not None:
+                raise RuntimeError("`data` and `ptr` exclude each other")
+            self = _array_source.from_sequence(cls, data, dtype, shape, copy)
+        else:
+            self = _array_source.from_memory(cls, dtype, shape, strides, ptr, capacity, deleter)
+        if ndim is not None and self.ndim != ndim:
+            raise RuntimeError(f"expected {ndim} dimensions, the data has {self.ndim}")
+        if grad is not None:
+            self.grad = grad
+        elif requires_grad:
+            self.requires_grad = True
+        return self
+
+    def __class_getitem__(cls, dtype: Any) -> Any:
+        return ArrayAnnotation(dtype, cls._default_ndim)
+
+    # Facts.
+
+    @property
+    def device(self) -> _device.Device:
+        """Where the memory is."""
+        return _device.cpu
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return self._type.size
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.size * self._type.size
+
+    @property
+    def capacity(self) -> int:
+        """Bytes of the memory that the array spans."""
+        return self.nbytes
+
+    @property
+    def is_transposed(self) -> bool:
+        """Whether the strides are those of a contiguous array with its dimensions reversed."""
+        return self.strides == tuple(reversed(contiguous_strides(self.shape[::-1], self._type.size)))
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether the array has a gradient. Setting it to True allocates one, to False drops it."""
+        return self._requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self._requires_grad = bool(value)
+        if not value:
+            self._grad = None
+        elif self._grad is None:
+            from gridstride import _create
+
+            self._grad = _create.zeros(self.shape, self.dtype)
+
+    @property
+    def grad(self) -> array | None:
+        """The gradient: an array of the same shape and element type, or None."""
+        return self._grad
+
+    @grad.setter
+    def grad(self, grad: array | None) -> None:
+        if grad is not None and (grad._type != self._type or grad.shape != self.shape):
+            raise RuntimeError(
+                f"a gradient of {self!r} has its shape and type, not those of {grad!r}",
+            )
+        self._grad = grad
+        self._requires_grad = grad is not None
+
+    def mark_read(self) -> None:
+        """Accepted for compatibility."""
+
+    def mark_write(self, **arguments: Any) -> None:
+        """Accepted for compatibility."""
+
+    def mark_init(self) -> None:
+        """Accepted for compatibility."""
+
+    # Views.
+
+    def _view(self, ptr: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> array:
+        return make(self.dtype, ptr, shape, strides, self)
+
+    def __getitem__(self, key: Any) -> Any:
+        """A view, an `indexedarray` where an index is an integer array, or an element where every index is an int.
+
+        Raises `IndexError` for an index outside of the extent, or too many of them.
+        """
+        keys = key if isinstance(key, tuple) else (key,)
+        if Ellipsis in [k for k in keys if k is Ellipsis]:
+            at = [k is Ellipsis for k in keys].index(True)
+            keys = (*keys[:at], *[slice(None)] * (self.ndim - len(keys) + 1), *keys[at + 1 :])
+        if len(keys) > self.ndim:
+            raise IndexError(f"{len(keys)} indices for an array of {self.ndim} dimensions")
+        if any(isinstance(k, (_native.Array, np.ndarray, list)) for k in keys):
+            from gridstride import _indexed
+
+            return _indexed.from_keys(self, keys)
+        ptr, shape, strides = self.ptr or 0, [], []
+        for d, (extent, stride) in enumerate(zip(self.shape, self.strides, strict=True)):
+            k = keys[d] if d < len(keys) else slice(None)
+            if isinstance(k, slice):
+                start, stop, step = k.indices(extent)
+                n = len(range(start, stop, step))
+                if n:
+                    ptr += start * stride
+                shape.append(n)
+                strides.append(stride * step)
+            else:
+                index = operator.index(k)
+                if not -extent <= index < extent:
+                    raise IndexError(f"index {index} is out of range for dimension {d} with extent {extent}")
+                ptr += index % extent * stride
+        if not shape:
+            import ctypes
+
+            return _types.from_native(self._type, ctypes.string_at(ptr, self._type.size))
+        view = self._view(ptr, tuple(shape), tuple(strides))
+        if self._grad is not None:
+            view.grad = self._grad[key]
+        return view
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise TypeError(
+            "an array cannot be assigned by element from Python: write `a[1:3].fill_(value)`, "
+            "`a[1:3].assign(values)`, or through `a.numpy()` on the CPU"
+        )
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def __bool__(self) -> bool:
+        return self.size > 0
+
+    def reshape(self, shape: ShapeLike) -> array:
+        """A view with another shape; one extent may be -1. Raises `RuntimeError` unless contiguous."""
+        extents = list(shape) if hasattr(shape, "__len__") else [shape]
+        if extents.count(-1) == 1:
+            known = math.prod(extent for extent in extents if extent != -1)
+            if known == 0 or self.size % known:
+                raise RuntimeError(f"cannot reshape {self.shape} to {tuple(extents)}")
+            extents[extents.index(-1)] = self.size // known
+        target = normalize_shape(extents)
+        if math.prod(target) != self.size:
+            raise RuntimeError(f"cannot reshape {self.shape} to {target}: the number of elements differs")
+        if not self.is_contiguous:
+            raise RuntimeError("reshaping a non-contiguous array is not supported: call contiguous() first")
+        view = self._view(self.ptr or 0, target, contiguous_strides(target, self._type.size))
+        if self._grad is not None:
+            view.grad = self._grad.reshape(target)
+        return view
+
+    def flatten(self) -> array:
+        """A 1-d view. Raises `RuntimeError` unless contiguous."""
+        return self if self.ndim == 1 else self.reshape((self.size,))
+
+    def view(self, dtype: Any) -> array:
+        """The same memory as elements of another type of equal size. Raises `RuntimeError` for another size."""
+        cls = _types.dtype_class(dtype)
+        if cls.__gs_type__.size != self._type.size:
+            raise RuntimeError(
+                f"cannot view {self._type.size}-byte elements as `{cls.__name__}` of {cls.__gs_type__.size} bytes"
+            )
+        view = make(cls, self.ptr or 0, self.shape, self.strides, self)
+        if self._grad is not None:
+            view.grad = self._grad.view(dtype)
+        return view
+
+    def transpose(self, axes: Sequence[int] | None = None) -> array:
+        """A view with its dimensions reversed, or ordered as `axes` say. Raises `ValueError` for wrong axes."""
+        order = tuple(reversed(range(self.ndim))) if axes is None else tuple(axes)
+        if sorted(order) != list(range(self.ndim)):
+            raise ValueError(f"axes {order} are not a permutation of {tuple(range(self.ndim))}")
+        view = self._view(self.ptr or 0, tuple(self.shape[d] for d in order), tuple(self.strides[d] for d in order))
+        if self._grad is not None:
+            view.grad = self._grad.transpose(order)
+        return view
+
+    @property
+    def T(self) -> array:  # noqa: N802 - NumPy's name
+        """`transpose()`."""
+        return self.transpose()
+
+    def contiguous(self) -> array:
+        """This array where it is contiguous, else a contiguous copy."""
+        if self.is_contiguous:
+            return self
+        from gridstride import _create
+
+        copied = _create.empty_like(self, requires_grad=False)
+        _create.copy(copied, self)
+        if self._grad is not None:
+            copied.grad = self._grad.contiguous()
+        return copied
+
+    def to(self, device: _device.DeviceLike, requires_grad: bool | None = None) -> array:
+        """This array on a device: itself where it is there already."""
+        _device.get_device(device)
+        return self
+
+    # Contents.
+
+    def _np(self) -> np.ndarray:
+        """NumPy's view of the memory; bfloat16 as its bits."""
+        base, inner = _numpy.layout(self.dtype)
+        if self.size == 0 or not self.ptr:
+            return np.empty(self.shape + inner, dtype=base)
+        return np.asarray(_Memory(self, base, inner)).view(base)
+
+    def numpy(self) -> np.ndarray:
+        """The elements as a NumPy array: the same memory where NumPy has the type, vectors as further dimensions.
+
+        Structs are records. bfloat16 becomes a float32 copy unless `ml_dtypes` is installed.
+        """
+        found = self._np()
+        if found.dtype == np.uint16 and getattr(self.dtype, "_wp_scalar_type_", None) is _types.bfloat16:
+            return _numpy.bf16_to_float32(found)
+        return found
+
+    def list(self) -> list[Any]:
+        """Elements in row-major order: Python numbers, or host vectors, matrices, structs."""
+        raw = np.ascontiguousarray(self._np()).tobytes()
+        size = self._type.size
+        if self._type.kind == "scalar":
+            return _types.unpack(self.dtype, raw)
+        return [self.dtype.from_bytes(raw[at : at + size]) for at in range(0, len(raw), size)]
+
+    def fill_(self, value: Any) -> None:
+        """Sets every element to a value of the element type. Raises `TypeError` or `ValueError` for another."""
+        if self._type.kind == "struct":
+            if getattr(type(value), "__gs_type__", None) != self._type:
+                raise TypeError(f"expected `{self.dtype.__name__}`, got {_types.describe(type(value))}")
+            if any(ty.kind == "array" for _, ty, _ in self._type.fields):
+                self._keep = [self._keep, value]
+        elif isinstance(value, np.ndarray) and value.ndim == 0:
+            value = self.dtype(value[()])
+        elif type(value) is not self.dtype:
+            value = self.dtype(value)
+        view = self._np()
+        # NumPy writes the value's bytes at every element, whatever the strides.
+        base, inner = _numpy.layout(self.dtype)
+        view[...] = np.frombuffer(value.__gs_bytes__(), dtype=base).reshape(inner)
+
+    def zero_(self) -> None:
+        """Sets every byte of every element to zero."""
+        view = self._np()
+        view[...] = np.zeros((), dtype=view.dtype)
+
+    def assign(self, src: Any) -> None:
+        """Copies the elements of an array, NumPy array or sequence into this array. Raises `RuntimeError`."""
+        from gridstride import _create
+
+        if not isinstance(src, _native.Array):
+            src = array(src, dtype=self.dtype, copy=False)
+        _create.copy(self, src)
+
+    # Other systems.
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        base, inner = _numpy.layout(self.dtype)
+        return _interface(self, base, inner)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        found = self.numpy()
+        if dtype is not None and np.dtype(dtype) != found.dtype:
+            if copy is False:
+                raise ValueError(f"a copy is needed to see {self!r} as {np.dtype(dtype)}")
+            return found.astype(dtype)
+        return found.copy() if copy else found
+
+    def __dlpack__(self, **options: Any) -> Any:
+        options.pop("stream", None)
+        return self._np().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._np().__dlpack_device__()
+
+    def __repr__(self) -> str:
+        return f"array(shape={self.shape}, dtype={self.dtype.__name__})"
+
+    def __str__(self) -> str:
+        return str(self.numpy())
+
+    def __copy__(self) -> array:
+        return self[...]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> array:
+        from gridstride import _create
+
+        return _create.clone(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raw = np.ascontiguousarray(self._np()).tobytes()
+        return _unpickle, (self.dtype, self.shape, raw, self._requires_grad)
+
+    def __matmul__(self, other: Any) -> Any:
+        raise TypeError("arrays have no matrix product: write a kernel, or use NumPy")
+
+
+class array1d(array):  # noqa: N801
+    """`array` of 1 dimension, as annotation and constructor."""
+
+    def __new__(cls, *args: Any, **options: Any) -> Any:
+        return array(*args, **{"ndim": cls._default_ndim, **options})
+
+
+class array2d(array1d):  # noqa: N801
+    """`array` of 2 dimensions, as annotation and constructor."""
+
+    _default_ndim = 2
+
+
+class array3d(array1d):  # noqa: N801
+    """`array` of 3 dimensions, as annotation and constructor."""
+
+    _default_ndim = 3
+
+
+class array4d(array1d):  # noqa: N801
+    """`array` of 4 dimensions, as annotation and constructor."""
+
+    _default_ndim = 4
+
+
+def make(cls: Any, ptr: int, shape: tuple[int, ...], strides: tuple[int, ...], owner: Any) -> array:
+    """An array over memory that `owner` keeps alive."""
+    self = _native.Array.__new__(array, cls.__gs_type__, ptr, shape, strides, "cpu", owner)
+    self.dtype = cls
+    return self
+
+
+def _annotation(cls: Any, dtype: Any, ndim: int, requires_grad: bool) -> Any:
+    annotation = ArrayAnnotation(dtype, ndim)
+    if isinstance(annotation.__gs_type__, tuple):
+        return annotation
+    empty = make(annotation.dtype, 0, (0,) * ndim, (annotation.dtype.__gs_type__.size,) * ndim, None)
+    empty._requires_grad = requires_grad
+    return empty
+
+
+def _interface(self: array, base: np.dtype[Any], inner: tuple[int, ...]) -> dict[str, Any]:
+    strides = self.strides + contiguous_strides(inner, base.itemsize)
+    # Records and ml_dtypes have no type string of their own: raw bytes, viewed as the type afterwards.
+    typestr = base.str if base.kind in "biuf" else f"|V{base.itemsize}"
+    return {
+        "version": 3,
+        "typestr": typestr,
+        "shape": self.shape + inner,
+        "strides": strides,
+        "data": (self.ptr or 0, False),
+    }
+
+
+class _Memory:
+    """An array as NumPy takes it: NumPy keeps this object, and so the array, as the base of the result."""
+
+    __slots__ = ("__array_interface__", "array")
+
+    def __init__(self, owner: array, base: np.dtype[Any], inner: tuple[int, ...]) -> None:
+        self.array = owner
+        self.__array_interface__ = _interface(owner, base, inner)
+
+
+def _unpickle(cls: Any, shape: tuple[int, ...], raw: bytes, requires_grad: bool) -> array:
+    from gridstride import _create
+
+    self = _create.empty(shape, cls, requires_grad=requires_grad)
+    base, inner = _numpy.layout(cls)
+    self._np()[...] = np.frombuffer(raw, dtype=base).reshape(shape + inner)
+    return self

@@ -1,0 +1,251 @@
+"""Where a new array's memory comes from: allocation, an address, or the elements of other data.
+
+In: the arguments of `wp.array`. Out: an array over fresh memory, or over the given memory when nothing must be
+converted and no copy was asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gridstride import _array, _native, _numpy, _types
+from gridstride._vector import composite
+
+
+class _Foreign:
+    """Memory that someone else allocated; `deleter(ptr, size)` runs when the last view is gone."""
+
+    __slots__ = ("__weakref__", "deleter", "ptr", "size")
+
+    def __init__(self, ptr: int, size: int, deleter: Any) -> None:
+        self.ptr = ptr
+        self.size = size
+        self.deleter = deleter
+
+    def __del__(self) -> None:
+        self.deleter(self.ptr, self.size)
+
+
+def allocate(cls: Any, shape: tuple[int, ...], zeroed: bool) -> _array.array:
+    """A contiguous array over its own memory. Raises `MemoryError`."""
+    itemsize = cls.__gs_type__.size
+    strides = _array.contiguous_strides(shape, itemsize)
+    n_bytes = math.prod(shape) * itemsize
+    if n_bytes == 0:
+        return _array.make(cls, 0, shape, strides, None)
+    buffer = _native.Buffer(n_bytes, zeroed)
+    return _array.make(cls, buffer.ptr, shape, strides, buffer)
+
+
+def from_memory(
+    subclass: Any, dtype: Any, shape: Any, strides: Any, ptr: int | None, capacity: int | None, deleter: Any
+) -> _array.array:
+    """An array over memory at `ptr`, or over fresh memory that is not set."""
+    if shape is None:
+        raise RuntimeError("an array from a `ptr` needs a `shape`")
+    if dtype is Any:
+        raise RuntimeError("an array without `data` needs a `dtype`")
+    cls = _types.dtype_class(dtype)
+    extents = _array.normalize_shape(shape)
+    if ptr is None:
+        if strides is not None:
+            raise RuntimeError("`strides` go with `ptr`")
+        return allocate(cls, extents, zeroed=False)
+    size = cls.__gs_type__.size
+    steps = _array.contiguous_strides(extents, size) if strides is None else tuple(strides)
+    if len(steps) != len(extents):
+        raise RuntimeError(f"{len(steps)} strides for {len(extents)} dimensions")
+    span = size + sum((n - 1) * max(step, 0) for n, step in zip(extents, steps, strict=True))
+    if capacity is not None and math.prod(extents) and span > capacity:
+        raise RuntimeError(f"shape {extents} with strides {steps} spans {span} bytes, the memory has {capacity}")
+    owner = None if deleter is None else _Foreign(ptr, capacity or span, deleter)
+    return _array.make(cls, ptr, extents, steps, owner)
+
+
+def from_sequence(subclass: Any, data: Any, dtype: Any, shape: Any, copy: bool) -> _array.array:
+    """An array with the elements of `data`, converted to `dtype`."""
+    if isinstance(data, _array.array) and (dtype is Any or _types.dtype_class(dtype).__gs_type__ == data._type):
+        return _from_array(data, shape, copy)
+    cls = None if dtype is Any else _types.dtype_class(dtype)
+    if cls is None:
+        cls = _class_of_items(data)
+    if cls is not None and cls.__gs_type__.kind == "struct":
+        return _from_structs(cls, data, shape, copy)
+    values, shared = _values(data, cls)
+    if cls is None:
+        cls = _numpy.class_from_numpy(values.dtype)
+        if cls is None:
+            raise RuntimeError(f"data of the NumPy type {values.dtype} has no kernel type: give a `dtype`")
+    _, inner = _numpy.layout(cls)
+    values = _fit(values, cls, inner, None if shape is None else _array.normalize_shape(shape))
+    return _over(values, cls, inner, copy or not shared)
+
+
+def _from_array(data: _array.array, shape: Any, copy: bool) -> _array.array:
+    from gridstride import _create
+
+    view = data if shape is None else data.reshape(shape)
+    if copy:
+        return _create.clone(view, requires_grad=False)
+    return _array.make(view.dtype, view.ptr or 0, view.shape, view.strides, view)
+
+
+def _class_of_items(data: Any) -> Any:
+    """The class of a list's elements where they are host values, else None."""
+    first = data
+    while isinstance(first, (list, tuple)) and first:
+        first = first[0]
+    if first is data:
+        return None
+    ty = type(first)
+    return ty if isinstance(getattr(ty, "__gs_type__", None), _types.Type) else None
+
+
+def _plain(item: Any) -> Any:
+    """Host values of a nested sequence as numbers."""
+    if isinstance(item, composite):
+        return _plain(list(item)) if len(item._shape_) > 1 else item._c
+    if isinstance(item, _types.scalar_base):
+        return item.value
+    if isinstance(item, (list, tuple)):
+        return [_plain(part) for part in item]
+    return item
+
+
+def _values(data: Any, cls: Any) -> tuple[np.ndarray, bool]:
+    """The numbers of `data` as a NumPy array of the class's scalar, and whether it may share memory with `data`."""
+    if isinstance(data, (list, tuple)):
+        return _numbers(_plain(data), cls), False
+    if isinstance(data, (int, float, complex, _types.scalar_base, np.generic)) or data is None:
+        raise RuntimeError(f"data must be a sequence or an array, not the scalar {data!r}")
+    if hasattr(data, "__cuda_array_interface__") and not hasattr(data, "__array_interface__"):
+        try:
+            interface = data.__cuda_array_interface__
+        except (AttributeError, TypeError):  # a torch tensor on the CPU
+            interface = None
+        if interface is not None:
+            raise RuntimeError("the data is in the memory of a CUDA device, and no CUDA device is available")
+    if isinstance(data, composite):
+        return _numbers(_plain(data), cls), False
+    values = data if isinstance(data, np.ndarray) else _numpy_of(data)
+    if values.ndim == 0:
+        raise RuntimeError(f"data must be a sequence or an array, not the scalar {data!r}")
+    return _numbers(values, cls), True
+
+
+def _numpy_of(data: Any) -> np.ndarray:
+    if hasattr(data, "__array_interface__") or hasattr(data, "__array__") or not hasattr(data, "__dlpack__"):
+        if isinstance(data, (str, bytes)) or not (hasattr(data, "__len__") or hasattr(data, "__array__")):
+            raise RuntimeError(f"data must be a sequence or an array, not {_types.describe(type(data))}")
+        return np.asarray(data)
+    return np.from_dlpack(data)
+
+
+def _numbers(values: Any, cls: Any) -> np.ndarray:
+    """Numbers converted as a kernel's cast would: integers wrap, floats round."""
+    if cls is None:
+        return np.asarray(values)
+    scalar = cls._wp_scalar_type_
+    base = _numpy.scalar_dtype(scalar)
+    is_array = isinstance(values, np.ndarray)
+    if is_array and values.dtype == base:
+        return values
+    if scalar is _types.bfloat16 and base == np.uint16:
+        return _numpy.float_to_bf16(values)
+    try:
+        if is_array:
+            with np.errstate(over="ignore", invalid="ignore"):
+                return values.astype(base)
+        return np.array(values, dtype=base)
+    except OverflowError:
+        flat = np.array(values, dtype=object)
+        return np.array([scalar(value).value for value in flat.ravel()], dtype=base).reshape(flat.shape)
+    except (TypeError, ValueError) as error:
+        raise RuntimeError(f"the data cannot be converted to `{cls.__name__}`: {error}") from None
+
+
+def _fit(values: np.ndarray, cls: Any, inner: tuple[int, ...], shape: tuple[int, ...] | None) -> np.ndarray:
+    """Reshapes numbers so that the last dimensions are an element's components."""
+    if shape is not None:
+        if values.size != math.prod(shape + inner):
+            raise RuntimeError(f"{values.size} numbers do not fill the shape {shape} of `{cls.__name__}`")
+        return values.reshape(shape + inner)
+    if inner and (values.ndim <= len(inner) or values.shape[-len(inner) :] != inner):
+        # An inner extent that is a multiple of the element's length holds several elements in a row.
+        n = math.prod(inner)
+        if values.size == 0:
+            values = values.reshape((0, *inner))
+        elif values.shape == inner:
+            values = values.reshape((1, *inner))
+        elif values.shape[-1] == n and values.ndim > 1:
+            values = values.reshape((*values.shape[:-1], *inner))
+        elif values.shape[-1] % n == 0:
+            values = values.reshape((*values.shape[:-1], values.shape[-1] // n, *inner))
+        else:
+            raise RuntimeError(
+                f"the shape {values.shape} of the data does not fit `{cls.__name__}`: the inner extent must be a "
+                f"multiple of {n}"
+            )
+    if not 1 <= values.ndim - len(inner) <= _array.MAX_RANK:
+        raise RuntimeError(f"data of shape {values.shape} gives more than {_array.MAX_RANK} dimensions")
+    return values
+
+
+def _over(values: np.ndarray, cls: Any, inner: tuple[int, ...], copy: bool) -> _array.array:
+    """An array over a NumPy array's memory, or over a copy of it where asked for or needed."""
+    rank = values.ndim - len(inner)
+    shape = tuple(values.shape[:rank])
+    wanted = _array.contiguous_strides(inner, values.dtype.itemsize)
+    compact = tuple(values.strides[rank:]) == wanted or math.prod(inner) == 1
+    if copy or not compact or not values.flags.aligned or not values.dtype.isnative:
+        made = allocate(cls, _array.normalize_shape(shape), zeroed=False)
+        if made.size:
+            made._np()[...] = values
+        return made
+    if not values.flags.writeable:
+        raise RuntimeError("a read-only NumPy array cannot be shared: use copy=True")
+    ptr = values.__array_interface__["data"][0] if values.size else 0
+    return _array.make(cls, ptr, _array.normalize_shape(shape), tuple(values.strides[:rank]), values)
+
+
+def _from_structs(cls: Any, data: Any, shape: Any, copy: bool) -> _array.array:
+    """An array of structs from records or instances."""
+    record = cls.numpy_dtype()
+    if isinstance(data, _array.array):
+        data = data.numpy()
+    if isinstance(data, np.ndarray):
+        if data.dtype.names != record.names:
+            raise RuntimeError(f"records of {data.dtype} do not fit `{cls.__name__}`")
+        values, keep = (data if data.dtype == record else data.astype(record)), None
+        copy = copy or values is not data
+    else:
+        flat, keep = _instances(cls, data), data
+        values = np.frombuffer(b"".join(item.__gs_bytes__() for item in flat), dtype=record)
+        values, copy = values.reshape(_nesting(data)), True
+    if shape is not None:
+        values = values.reshape(_array.normalize_shape(shape))
+    if values.ndim == 0:
+        raise RuntimeError("data must be a sequence or an array, not a scalar")
+    made = _over(values, cls, (), copy)
+    # Arrays inside of the structs are only addresses in the memory: their owners live with this array.
+    made._keep = keep
+    return made
+
+
+def _nesting(data: Any) -> tuple[int, ...]:
+    return (
+        (len(data), *_nesting(data[0]))
+        if isinstance(data, (list, tuple)) and data
+        else ((0,) if isinstance(data, (list, tuple)) else ())
+    )
+
+
+def _instances(cls: Any, data: Any) -> list[Any]:
+    if isinstance(data, (list, tuple)):
+        return [item for part in data for item in _instances(cls, part)]
+    if getattr(type(data), "__gs_type__", None) != cls.__gs_type__:
+        raise RuntimeError(f"expected `{cls.__name__}`, got {_types.describe(type(data))}")
+    return [data]

@@ -1,0 +1,148 @@
+"""Names of the kernel language as Python sees them: `wp.sin`, `wp.atomic_add`, `wp.tid`.
+
+Inside of a kernel the compiler knows them by name. Called from Python with host values, a function runs in the
+interpreter, so that the result has the very bits that a kernel would compute:
+
+    >>> wp.length(wp.vec3(2.0, 3.0, 6.0))
+    7.0
+
+Names that are types, host functions or modules as well (`zeros`, `array`, `static`, `vec3`) are not listed here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gridstride import _native, _types
+
+_TEXT = """
+abs acos acosh add address_of argmax argmin asin asinh atan atan2 atanh atomic_add atomic_and atomic_cas atomic_exch
+atomic_max atomic_min atomic_or atomic_sub atomic_xor bit_and bit_count bit_or bit_xor block_dim breakpoint
+bvh_get_group_root bvh_query_aabb bvh_query_aabb_tiled bvh_query_capsule bvh_query_next bvh_query_next_tiled
+bvh_query_ray bvh_query_ray_tiled bvh_query_sphere cast cbrt ceil clamp closest_point_edge_edge copysign cos cosh
+cross curlnoise cw_div cw_mul ddot degrees dense_chol dense_gemm dense_gemm_batched dense_solve dense_solve_batched
+dense_subs determinant diag div div_approx dot eig3 erf erfc erfcinv erfinv exp expect_eq expect_near expect_neq floor
+floordiv frac get_diag hash_grid_point_id hash_grid_query hash_grid_query_next identity intersect_tri_tri inverse
+inverse_approx invert isfinite isinf isnan len length length_sq lerp log log10 log2 lower_bound lshift matrix
+matrix_from_cols matrix_from_rows max mesh_eval_face_normal mesh_eval_position mesh_eval_velocity mesh_get
+mesh_get_bvh mesh_get_group_root mesh_get_index mesh_get_point mesh_get_velocity mesh_query_aabb mesh_query_aabb_next
+mesh_query_aabb_next_tiled mesh_query_aabb_tiled mesh_query_furthest_point_no_sign mesh_query_next mesh_query_point
+mesh_query_point_no_sign mesh_query_point_sign_normal mesh_query_point_sign_parity
+mesh_query_point_sign_winding_number mesh_query_ray mesh_query_ray_anyhit mesh_query_ray_count_intersections
+mesh_query_sphere min mod mul neg noise nonzero norm_huber norm_l1 norm_l2 norm_pseudo_huber normalize outer pnoise
+poisson pos pow print printf qr3 quat_from_axis_angle quat_from_euler quat_from_matrix quat_identity quat_inverse
+quat_rotate quat_rotate_inv quat_rpy quat_slerp quat_to_axis_angle quat_to_euler quat_to_matrix quat_to_rpy quat_twist
+quat_twist_angle quat_twist_angle_signed quaternion radians rand_init randf randi randn randu range reversed rint
+round rshift sample_cdf sample_triangle sample_unit_cube sample_unit_disk sample_unit_hemisphere
+sample_unit_hemisphere_surface sample_unit_ring sample_unit_sphere sample_unit_sphere_surface sample_unit_square
+select sign sin sinh skew slice smooth_normalize smoothstep spatial_adjoint spatial_bottom spatial_cross
+spatial_cross_dual spatial_dot spatial_jacobian spatial_mass spatial_top sqrt step sub svd2 svd3 tan tanh
+texture_sample tid tile tile_arange tile_argmax tile_argmin tile_assign tile_astype tile_atomic_add
+tile_atomic_add_indexed tile_axpy tile_broadcast tile_bvh_query_aabb tile_bvh_query_next tile_bvh_query_ray
+tile_cholesky tile_cholesky_inplace tile_cholesky_solve tile_cholesky_solve_inplace tile_diag_add tile_dot tile_empty
+tile_extract tile_fft tile_from_thread tile_full tile_ifft tile_load tile_load_indexed tile_lower_solve
+tile_lower_solve_inplace tile_map tile_matmul tile_max tile_mesh_query_aabb tile_mesh_query_aabb_next tile_min
+tile_ones tile_query_valid tile_randf tile_randi tile_reduce tile_reshape tile_scan_exclusive tile_scan_inclusive
+tile_scan_max_inclusive tile_scan_min_inclusive tile_scatter_add tile_scatter_masked tile_slice_indexed tile_sort
+tile_squeeze tile_stack tile_stack_clear tile_stack_count tile_stack_pop tile_stack_push tile_store tile_store_indexed
+tile_sum tile_transpose tile_upper_solve tile_upper_solve_inplace tile_view tile_zeros trace transform_compose
+transform_decompose transform_from_matrix transform_get_rotation transform_get_translation transform_identity
+transform_inverse transform_multiply transform_point transform_set_rotation transform_set_translation
+transform_to_matrix transform_twist transform_vector transform_wrench transformation transpose trunc unot untile
+vector velocity_at_point volume_index_to_world volume_index_to_world_dir volume_lookup volume_lookup_f volume_lookup_i
+volume_lookup_index volume_lookup_v volume_sample volume_sample_f volume_sample_grad volume_sample_grad_f
+volume_sample_grad_index volume_sample_i volume_sample_index volume_sample_v volume_store volume_store_f
+volume_store_i volume_store_v volume_voxel_count volume_world_to_index volume_world_to_index_dir where
+"""
+NAMES: tuple[str, ...] = tuple(_TEXT.split())
+
+
+class Builtin:
+    """A function of the kernel language. Raises `CompileError` when it does not take the given values."""
+
+    def __init__(self, name: str) -> None:
+        self.__gs_builtin__ = name
+        self.__name__ = name
+        self.__doc__ = f"`{name}` of the kernel language; from Python it runs in the interpreter on host values."
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        name = self.__gs_builtin__
+        if kwargs or name in _CONSTRUCTORS or any(isinstance(arg, type) for arg in args):
+            make = _CONSTRUCTORS.get(name)
+            if make is None:
+                raise TypeError(f"`{name}` takes positional values when it is called from Python")
+            return make(*args, **kwargs)
+        return _types.result(_native.call(name, args))
+
+    def __repr__(self) -> str:
+        return f"<builtin {self.__name__}>"
+
+    def __reduce__(self) -> str:
+        return self.__name__
+
+
+# Those that take types: the interpreter is only given values.
+
+
+def _vector(*args: Any, length: int | None = None, dtype: Any = None) -> Any:
+    from gridstride import _vector as vectors
+
+    length = len(args) if length is None else length
+    return vectors.vector(length, dtype or _scalar_of(args))(*args)
+
+
+def _matrix(*args: Any, shape: Any = None, dtype: Any = None) -> Any:
+    from gridstride import _vector as vectors
+
+    if shape is None:
+        raise TypeError("`matrix` needs a shape when it is called from Python")
+    return vectors.matrix(shape, dtype or _scalar_of(args))(*args)
+
+
+def _scalar_of(args: tuple[Any, ...]) -> Any:
+    for arg in args:
+        if isinstance(arg, _types.scalar_base):
+            return type(arg)
+        scalar = getattr(arg, "_wp_scalar_type_", None)
+        if scalar is not None:
+            return scalar
+    return _types.int32 if args and all(type(arg) is int for arg in args) else _types.float32
+
+
+def _identity(n: int, dtype: Any = float) -> Any:
+    from gridstride import _vector as vectors
+
+    return vectors.matrix((n, n), dtype)([[float(i == j) for j in range(n)] for i in range(n)])
+
+
+def _quaternion(*args: Any, dtype: Any = None) -> Any:
+    from gridstride import _vector as vectors
+
+    return vectors.quaternion(dtype or _scalar_of(args))(*args)
+
+
+def _quat_identity(dtype: Any = float) -> Any:
+    return _quaternion(0.0, 0.0, 0.0, 1.0, dtype=dtype)
+
+
+def _transformation(*args: Any, dtype: Any = None, **parts: Any) -> Any:
+    from gridstride import _vector as vectors
+
+    return vectors.transformation(dtype or _scalar_of((*args, *parts.values())))(*args, **parts)
+
+
+def _transform_identity(dtype: Any = float) -> Any:
+    return _transformation(dtype=dtype)
+
+
+_CONSTRUCTORS: dict[str, Any] = {
+    "vector": _vector,
+    "matrix": _matrix,
+    "identity": _identity,
+    "quaternion": _quaternion,
+    "quat_identity": _quat_identity,
+    "transformation": _transformation,
+    "transform_identity": _transform_identity,
+}
+
+table: dict[str, Builtin] = {name: Builtin(name) for name in NAMES}

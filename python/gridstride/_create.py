@@ -1,0 +1,237 @@
+"""Functions that make and copy arrays: `zeros ones full empty`, the `*_like`s, `clone`, `copy`, NumPy and DLPack.
+
+    >>> wp.full((2, 3), 7, dtype=int).numpy()
+    array([[7, 7, 7],
+           [7, 7, 7]], dtype=int32)
+
+Shapes are ints or sequences of 1 to 4 ints; `dtype` is any element type, `float` (float32) by default. All raise
+`ValueError` for a wrong shape, `TypeError` for a type kernels do not have, `RuntimeError` for an unknown device.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gridstride import _array, _array_source, _device, _indexed, _numpy, _types
+from gridstride._array import ShapeLike, array
+
+
+def _new(shape: Any, dtype: Any, device: Any, requires_grad: bool, zeroed: bool, kwargs: dict[str, Any]) -> array:
+    if shape is None and "n" in kwargs:
+        shape = kwargs.pop("n")
+    if shape is None:
+        raise ValueError("an array needs a shape")
+    if device is not None:
+        _device.get_device(device)
+    made = _array_source.allocate(_types.dtype_class(dtype), _array.normalize_shape(shape), zeroed)
+    if requires_grad:
+        made.requires_grad = True
+    return made
+
+
+def empty(
+    shape: ShapeLike | None = None,
+    dtype: Any = float,
+    device: _device.DeviceLike = None,
+    requires_grad: bool = False,
+    pinned: bool = False,
+    retain_grad: bool = False,
+    **kwargs: Any,
+) -> array:
+    """A new array whose elements are not set."""
+    return _new(shape, dtype, device, requires_grad, False, kwargs)
+
+
+def zeros(
+    shape: ShapeLike | None = None,
+    dtype: Any = float,
+    device: _device.DeviceLike = None,
+    requires_grad: bool = False,
+    pinned: bool = False,
+    retain_grad: bool = False,
+    **kwargs: Any,
+) -> array:
+    """A new array of zeros. In a kernel: a local array of constant shape."""
+    return _new(shape, dtype, device, requires_grad, True, kwargs)
+
+
+def full(
+    shape: ShapeLike | None = None,
+    value: Any = 0,
+    dtype: Any = Any,
+    device: _device.DeviceLike = None,
+    requires_grad: bool = False,
+    pinned: bool = False,
+    retain_grad: bool = False,
+    **kwargs: Any,
+) -> array:
+    """A new array filled with a value; without `dtype` the value's type (int32, float32, bool for Python's)."""
+    if dtype is Any:
+        dtype = type(value)
+        if isinstance(value, (list, tuple, np.ndarray)):
+            kind = np.asarray(value)
+            elem = _types.float32 if isinstance(value, (list, tuple)) and kind.dtype.kind == "f" else None
+            elem = elem or (_types.int32 if isinstance(value, (list, tuple)) else _numpy.dtype_from_numpy(kind.dtype))
+            from gridstride import _vector
+
+            if kind.ndim == 1:
+                dtype = _vector.vector(kind.size, elem)
+            elif kind.ndim == 2:
+                dtype = _vector.matrix(kind.shape, elem)
+            else:
+                raise RuntimeError("a fill value has at most 2 dimensions")
+    made = _new(shape, dtype, device, requires_grad, False, kwargs)
+    made.fill_(value)
+    return made
+
+
+def ones(
+    shape: ShapeLike | None = None,
+    dtype: Any = float,
+    device: _device.DeviceLike = None,
+    requires_grad: bool = False,
+    pinned: bool = False,
+    retain_grad: bool = False,
+    **kwargs: Any,
+) -> array:
+    """A new array of ones."""
+    return full(shape, 1, dtype, device, requires_grad, **kwargs)
+
+
+def _like(src: Any, requires_grad: bool | None) -> tuple[tuple[int, ...], Any, bool]:
+    if not isinstance(src, (array, _indexed.indexedarray)):
+        src = array(src, copy=False)
+    wanted = getattr(src, "requires_grad", False) if requires_grad is None else requires_grad
+    return src.shape, src.dtype, wanted
+
+
+def empty_like(
+    src: Any, device: _device.DeviceLike = None, requires_grad: bool | None = None, pinned: bool | None = None
+) -> array:
+    """A contiguous array with the shape and type of `src` whose elements are not set."""
+    shape, dtype, wanted = _like(src, requires_grad)
+    return empty(shape, dtype, device, wanted)
+
+
+def zeros_like(
+    src: Any, device: _device.DeviceLike = None, requires_grad: bool | None = None, pinned: bool | None = None
+) -> array:
+    """A contiguous array of zeros with the shape and type of `src`."""
+    shape, dtype, wanted = _like(src, requires_grad)
+    return zeros(shape, dtype, device, wanted)
+
+
+def ones_like(
+    src: Any, device: _device.DeviceLike = None, requires_grad: bool | None = None, pinned: bool | None = None
+) -> array:
+    """A contiguous array of ones with the shape and type of `src`."""
+    return full_like(src, 1, device, requires_grad)
+
+
+def full_like(
+    src: Any,
+    value: Any,
+    device: _device.DeviceLike = None,
+    requires_grad: bool | None = None,
+    pinned: bool | None = None,
+) -> array:
+    """A contiguous array filled with `value`, with the shape and type of `src`."""
+    shape, dtype, wanted = _like(src, requires_grad)
+    return full(shape, value, dtype, device, wanted)
+
+
+def clone(
+    src: Any, device: _device.DeviceLike = None, requires_grad: bool | None = None, pinned: bool | None = None
+) -> array:
+    """A contiguous copy of an array."""
+    made = empty_like(src, device, requires_grad)
+    copy(made, src)
+    made._keep = getattr(src, "_keep", None)
+    return made
+
+
+def copy(dest: Any, src: Any, dest_offset: int = 0, src_offset: int = 0, count: int = 0, stream: Any = None) -> None:
+    """Copies elements between arrays of one type; overlapping memory is copied as if through a third array.
+
+    Without offsets and count the shapes must agree (any strides), or both be contiguous and `dest` as large as `src`.
+    With them `count` elements in row-major order are copied (0: all of `src`). Raises `RuntimeError`.
+    """
+    if isinstance(dest, np.ndarray):
+        dest = array(dest, copy=False)
+    if isinstance(src, np.ndarray):
+        src = array(src, dtype=dest.dtype, copy=False)
+    if dest._type != src._type:
+        raise RuntimeError(f"cannot copy elements of {src._type.name} to {dest._type.name}")
+    if dest_offset == 0 and src_offset == 0 and count <= 0 and dest.shape == src.shape:
+        _put(dest, _read(src))
+        return
+    count = count if count > 0 else src.size - src_offset
+    if count == 0:
+        return
+    for role, one, offset in (("destination", dest, dest_offset), ("source", src, src_offset)):
+        if not (isinstance(one, array) and one.is_contiguous):
+            raise RuntimeError(f"the {role} is not contiguous: shapes {dest.shape} and {src.shape} must agree")
+        if not 0 <= offset <= one.size - count:
+            raise RuntimeError(f"{count} elements from {offset} do not fit the {role} of {one.size}")
+    _put(dest.flatten()[dest_offset : dest_offset + count], _read(src.flatten()[src_offset : src_offset + count]))
+    if src._keep is not None:
+        dest._keep = [dest._keep, src._keep]
+
+
+def _read(src: Any) -> np.ndarray:
+    return src._np()
+
+
+def _put(dest: Any, values: np.ndarray) -> None:
+    if dest.size == 0:
+        return
+    if isinstance(dest, _indexed.indexedarray):
+        dest._assign(values)
+    else:
+        np.copyto(dest._np(), values)
+
+
+def from_numpy(
+    arr: np.ndarray,
+    dtype: Any = None,
+    shape: ShapeLike | None = None,
+    device: _device.DeviceLike = None,
+    requires_grad: bool = False,
+) -> array:
+    """An array with a copy of a NumPy array's elements.
+
+    Without `dtype` the element type follows from the NumPy type and the inner extents stay dimensions.
+    """
+    return array(arr, dtype=Any if dtype is None else dtype, shape=shape, device=device, requires_grad=requires_grad)
+
+
+def from_ptr(
+    ptr: int,
+    length: int,
+    dtype: Any = None,
+    shape: ShapeLike | None = None,
+    device: _device.DeviceLike = None,
+) -> array:
+    """An array over memory at an address, which must outlive it. Nothing is owned."""
+    extents = length if shape is None else shape
+    return array(ptr=ptr, dtype=float if dtype is None else dtype, shape=extents, device=device)
+
+
+def from_dlpack(source: Any, dtype: Any = None) -> array:
+    """An array over the memory of any object with `__dlpack__`, without a copy.
+
+    `dtype` may name a vector or matrix that the inner extents are components of. Raises `RuntimeError`.
+    """
+    if isinstance(source, array):
+        return array(source, dtype=Any if dtype is None else dtype, copy=False)
+    return array(np.from_dlpack(source), dtype=Any if dtype is None else dtype, copy=False)
+
+
+def to_dlpack(wp_array: array) -> Any:
+    """A DLPack capsule over an array's memory."""
+    return wp_array.__dlpack__()
+
+
+zeros.__gs_builtin__ = "zeros"  # type: ignore[attr-defined]

@@ -1,0 +1,211 @@
+"""`wp.indexedarray`: an array seen through integer arrays, one for each dimension that is indexed.
+
+>>> a = wp.array([10.0, 20.0, 30.0], dtype=float)
+>>> a[wp.array([2, 0], dtype=int)].numpy()
+array([30., 10.], dtype=float32)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gridstride import _array, _device, _numpy, _struct, _types
+
+
+class indexedarray:  # noqa: N801 - Warp's name
+    """An array seen through indices.
+
+    Args:
+        data: The array. Left out, the result is an annotation for kernels.
+        indices: One int32 array (or None for every index) a dimension; may stop early.
+        dtype: Element type of the annotation.
+        ndim: Dimensions of the annotation.
+
+    Raises:
+        RuntimeError: Indices that are no int32 arrays of one dimension, or too many of them.
+    """
+
+    _default_ndim = 1
+    __slots__ = ("__gs_type__", "data", "dtype", "indices", "ndim", "requires_grad", "shape")
+
+    def __init__(self, data: Any = None, indices: Any = None, dtype: Any = None, ndim: int | None = None) -> None:
+        self.requires_grad = False
+        if data is None:
+            self.data = None
+            self.ndim = ndim or self._default_ndim
+            self.dtype = dtype
+            self.indices: list[Any] = [None] * self.ndim
+            self.shape: tuple[int, ...] = (0,) * self.ndim
+            self.__gs_type__ = _annotation(_types.element_pattern(Any if dtype is None else dtype), self.ndim)
+            return
+        self.data = data
+        self.dtype = data.dtype
+        self.ndim = data.ndim
+        given = list(indices) if isinstance(indices, (list, tuple)) else [indices]
+        if len(given) > self.ndim:
+            raise RuntimeError(f"{len(given)} index arrays for {self.ndim} dimensions")
+        self.indices = [_index_array(one) for one in given] + [None] * (self.ndim - len(given))
+        self.shape = tuple(
+            extent if index is None else index.size for extent, index in zip(data.shape, self.indices, strict=True)
+        )
+        self.__gs_type__ = _annotation(data._type, self.ndim)
+
+    def __class_getitem__(cls, dtype: Any) -> indexedarray:
+        return cls(dtype=dtype)
+
+    @property
+    def _type(self) -> Any:
+        return self.data._type
+
+    @property
+    def _keep(self) -> Any:
+        return self.data._keep
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def device(self) -> _device.Device:
+        """Where the memory is."""
+        return self.data.device
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Always false."""
+        return False
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def _selection(self) -> tuple[Any, ...]:
+        picked = [
+            np.arange(extent) if index is None else index._np()
+            for extent, index in zip(self.data.shape, self.indices, strict=True)
+        ]
+        return np.ix_(*picked)
+
+    def _np(self) -> np.ndarray:
+        if self.size == 0:
+            base, inner = _numpy.layout(self.dtype)
+            return np.empty(self.shape + inner, dtype=base)
+        return self.data._np()[self._selection()]
+
+    def _assign(self, values: Any) -> None:
+        self.data._np()[self._selection()] = values
+
+    def numpy(self) -> np.ndarray:
+        """A copy of the selected elements."""
+        return self.contiguous().numpy()
+
+    def list(self) -> list[Any]:
+        """The selected elements in row-major order."""
+        return self.contiguous().list()
+
+    def contiguous(self) -> Any:
+        """A contiguous array with the selected elements."""
+        from gridstride import _create
+
+        return _create.clone(self)
+
+    def fill_(self, value: Any) -> None:
+        """Sets the selected elements."""
+        from gridstride import _create
+
+        self._assign(_create.full(1, value, self.dtype)._np()[0])
+
+    def zero_(self) -> None:
+        """Sets the selected elements to zero."""
+        self._assign(np.zeros((), dtype=self.data._np().dtype))
+
+    def assign(self, src: Any) -> None:
+        """Copies an array or sequence into the selected elements."""
+        from gridstride import _create
+
+        if not isinstance(src, (_array.array, indexedarray)):
+            src = _array.array(src, dtype=self.dtype)
+        _create.copy(self, src)
+
+    def to(self, device: _device.DeviceLike) -> indexedarray:
+        """This array on a device: itself where it is there already."""
+        _device.get_device(device)
+        return self
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return self.numpy() if dtype is None else self.numpy().astype(dtype)
+
+    def __gs_bytes__(self) -> bytes:
+        return b"".join(
+            [_struct.descriptor(self.data, self.ndim), *[_struct.descriptor(index, 1) for index in self.indices]]
+        )
+
+    def __str__(self) -> str:
+        return str(self.numpy())
+
+    def __repr__(self) -> str:
+        return f"indexedarray(shape={self.shape}, dtype={getattr(self.dtype, '__name__', self.dtype)})"
+
+
+class indexedarray1d(indexedarray):  # noqa: N801
+    """`indexedarray` of 1 dimension, as annotation."""
+
+    __slots__ = ()
+
+
+class indexedarray2d(indexedarray):  # noqa: N801
+    """`indexedarray` of 2 dimensions, as annotation."""
+
+    __slots__ = ()
+    _default_ndim = 2
+
+
+class indexedarray3d(indexedarray):  # noqa: N801
+    """`indexedarray` of 3 dimensions, as annotation."""
+
+    __slots__ = ()
+    _default_ndim = 3
+
+
+class indexedarray4d(indexedarray):  # noqa: N801
+    """`indexedarray` of 4 dimensions, as annotation."""
+
+    __slots__ = ()
+    _default_ndim = 4
+
+
+def _annotation(element: Any, ndim: int) -> Any:
+    """To the compiler an indexed array is a struct of its array and one index array a dimension (null: every index)."""
+    if isinstance(element, tuple):
+        return ("indexedarray", element, ndim)
+    index = _types.Type.array(_types.int32.__gs_type__, 1)
+    fields = [("data", _types.Type.array(element, ndim)), *[(f"indices{d}", index) for d in range(ndim)]]
+    return _types.Type.struct("indexedarray", fields)
+
+
+def _index_array(index: Any) -> Any:
+    if index is None:
+        return None
+    if not isinstance(index, _array.array):
+        index = _array.array(index, dtype=_types.int32)
+    if index.ndim != 1 or index._type != _types.int32.__gs_type__:
+        raise RuntimeError(f"indices are int32 arrays of one dimension, not {index!r}")
+    return index
+
+
+def from_keys(data: Any, keys: Sequence[Any]) -> indexedarray:
+    """`data[keys]` where some keys are integer arrays; slices beside them must select all."""
+    indices: list[Any] = []
+    for d, key in enumerate(keys):
+        if isinstance(key, slice):
+            start, stop, step = key.indices(data.shape[d])
+            whole = (start, stop, step) == (0, data.shape[d], 1)
+            indices.append(None if whole else np.arange(start, stop, step, dtype=np.int32))
+        elif isinstance(key, int):
+            indices.append(np.array([key % data.shape[d]], dtype=np.int32))
+        else:
+            indices.append(key)
+    return indexedarray(data, indices)

@@ -1,0 +1,389 @@
+"""`@wp.kernel`, `@wp.func`, and the modules they belong to.
+
+In: Python functions. Out: objects that know their source, scope and evaluated annotations; the compiler reads the
+rest when a launch needs it. Decorating never compiles.
+
+    >>> @wp.kernel
+    ... def scale(a: wp.array(dtype=float), s: float):
+    ...     i = wp.tid()
+    ...     a[i] = a[i] * s
+    >>> scale.key
+    'scale'
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from types import FrameType
+from typing import Any
+
+from gridstride import _annotations, _native, _types, config
+
+_KERNEL_OPTIONS = {
+    "enable_backward",
+    "launch_bounds",
+    "cuda_max_registers",
+    "enable_cuda_smem_spilling",
+    "cluster_dim",
+    "entry_point_abi",
+    "grid_stride",
+}
+_settings = config.__dict__
+
+
+class Module:
+    """The kernels and functions of one Python module, and their compile options.
+
+    Attributes: `name`; `options`; `kernels` and `functions` by key, the newest of each key.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.options: dict[str, Any] = {}
+        self.kernels: dict[str, Kernel] = {}
+        self.functions: dict[str, Function] = {}
+        self._changes = 0
+
+    def set_options(self, options: Mapping[str, Any]) -> None:
+        """Changes options; later launches use them."""
+        self.options.update(options)
+        self._changes += 1
+
+    def load(self, device: Any = None, block_dim: int | None = None) -> None:
+        """Compiles every kernel whose types are known. Raises `CompileError` for the first one in error."""
+        for kernel in list(self.kernels.values()):
+            kernel.compile()
+
+    def unload(self) -> None:
+        """Accepted for compatibility: compiled code is freed with its kernels."""
+
+    def __repr__(self) -> str:
+        return f"<Module {self.name!r}>"
+
+
+_modules: dict[str, Module] = {}
+
+
+def get_module(name: str) -> Module:
+    """The module of that name, made when new."""
+    found = _modules.get(name)
+    if found is None:
+        found = _modules[name] = Module(name)
+    return found
+
+
+def _module_of(module: Module | str | None, function: Callable[..., Any], unique_name: str) -> Module:
+    if isinstance(module, Module):
+        return module
+    if module == "unique":
+        return Module(unique_name)
+    return get_module(function.__module__ if module is None else module)
+
+
+def _key(function: Callable[..., Any]) -> str:
+    return re.sub(r"[^0-9a-zA-Z_]+", "", function.__qualname__.replace(".", "__"))
+
+
+def _adopt(wrapper: Any, function: Callable[..., Any]) -> None:
+    for name in ("__name__", "__qualname__", "__module__", "__doc__"):
+        setattr(wrapper, name, getattr(function, name))
+    wrapper.__wrapped__ = function
+
+
+class Function(_native.Function):
+    """A function that kernels call, made by `@wp.func`. Calling it from Python runs it in the interpreter.
+
+    Attributes: `func` (the Python function), `key`, `module`, `overloads` (all functions of this name, in order).
+    """
+
+    _is_function_class = True
+    func: Callable[..., Any]
+    key: str
+    module: Module
+
+    def __new__(cls, pyfunc: Callable[..., Any], annotations: dict[str, Any], overloads: list[Function]) -> Function:
+        self = super().__new__(cls, pyfunc, annotations, overloads)
+        overloads.append(self)
+        self.func = pyfunc
+        self._annotations = annotations
+        _adopt(self, pyfunc)
+        return self
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Result for host values: Python numbers, host vectors …, a tuple for several. Raises `CompileError`."""
+        if kwargs:
+            bound = inspect.signature(self.func).bind(*args, **kwargs)
+            bound.apply_defaults()
+            args = bound.args
+        return _types.result(_native.call(self, args))
+
+    def __repr__(self) -> str:
+        return f"<Function {self.__name__}({', '.join(self._annotations)})>"
+
+
+class Kernel(_native.Kernel):
+    """A kernel, made by `@wp.kernel`. Run it with `wp.launch`.
+
+    Attributes: `func` (the Python function), `key`, `module`, `options`, `overloads` (see `wp.overload`).
+    """
+
+    func: Callable[..., Any]
+    key: str
+    module: Module
+    options: dict[str, Any]
+    overloads: dict[str, Kernel]
+
+    def __new__(
+        cls,
+        func: Callable[..., Any],
+        key: str | None = None,
+        module: Module | str | None = None,
+        options: dict[str, Any] | None = None,
+        annotations: dict[str, Any] | None = None,
+    ) -> Kernel:
+        if annotations is None:
+            annotations = _annotations.of_function(func, sys._getframe(1), every=True)
+        self = super().__new__(cls, func, func.__name__, annotations)
+        self.func = func
+        self.key = key or _key(func)
+        self.module = _module_of(module, func, f"{func.__module__}.{self.key}")
+        self.options = options or {}
+        self.overloads = {}
+        self._annotations = {name: ty for name, ty in annotations.items() if name != "return"}
+        self._stamp = -1
+        self._launch_options: dict[str, Any] = {}
+        _adopt(self, func)
+        self.module.kernels[self.key] = self
+        return self
+
+    @property
+    def is_generic(self) -> bool:
+        """Whether a parameter's type is open, so that launches decide it."""
+        return any(isinstance(ty, tuple) for ty in self._annotations.values())
+
+    def compile_options(self) -> dict[str, Any]:
+        """What the compiler is told: `checked`, `check_finite`, `fast_math`, `max_unroll`, `cache_dir`."""
+        # Both counters only grow, so their sum is a stamp of both.
+        stamp = _settings["_changes"] + self.module._changes
+        if stamp != self._stamp:
+            given = {**self.module.options, **self.options}
+            mode = given.get("mode") or config.mode
+            self._launch_options = {
+                "checked": bool(given.get("checked", config.checked)) or mode == "debug",
+                "check_finite": bool(given.get("check_finite", config.verify_fp)),
+                "fast_math": bool(given.get("fast_math", config.fast_math)),
+                "max_unroll": int(given.get("max_unroll", config.max_unroll)),
+                "cache_dir": config.cache_dir(),
+            }
+            self._stamp = stamp
+        return self._launch_options
+
+    def compile(self) -> None:
+        """Compiles the kernel, or its overloads where it is generic. Raises `CompileError`."""
+        if self.is_generic:
+            for instance in self.overloads.values():
+                instance.compile()
+        else:
+            _native.compile(self, list(self._annotations.values()), self.compile_options())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(f"kernel `{self.__name__}` cannot be called: use wp.launch({self.__name__}, dim=…)")
+
+    def __repr__(self) -> str:
+        return f"<Kernel {self.key}({', '.join(self._annotations)})>"
+
+
+def kernel(
+    f: Callable[..., Any] | None = None,
+    *,
+    name: str | None = None,
+    module: Module | str | None = None,
+    module_options: dict[str, Any] | None = None,
+    **options: Any,
+) -> Any:
+    """Makes a function a kernel. Use as `@wp.kernel` or `@wp.kernel(enable_backward=False)`.
+
+    Args:
+        f: The function; every parameter has a type annotation.
+        name: Key of the kernel in its module.
+        module: The module it belongs to; `"unique"` for one of its own.
+        module_options: Compile options of this kernel, as in `set_module_options`.
+        options: Warp's other kernel options: `enable_backward`, `launch_bounds`, `grid_stride` …
+
+    Raises:
+        TypeError: A parameter without annotation, an annotation that is no type, or an unknown option.
+    """
+    frame = sys._getframe(1)
+    unknown = options.keys() - _KERNEL_OPTIONS
+    if unknown:
+        raise TypeError(f"kernel() got an unexpected keyword argument `{min(unknown)}`")
+
+    def decorate(function: Callable[..., Any], frame: FrameType = frame) -> Kernel:
+        annotations = _annotations.of_function(function, frame, every=True)
+        return Kernel(function, name, module, {**options, **(module_options or {})}, annotations)
+
+    return decorate if f is None else decorate(f)
+
+
+def func(
+    f: Callable[..., Any] | None = None,
+    *,
+    name: str | None = None,
+    module: Module | str | None = None,
+    inline: bool | None = None,
+) -> Any:
+    """Makes a function callable from kernels. Use as `@wp.func`.
+
+    Decorating another function of the same name in the same scope adds an overload; one with the same parameter types
+    replaces the earlier. Annotations and defaults are optional. Raises `TypeError` for an annotation that is no type.
+    """
+    frame = sys._getframe(1)
+
+    def decorate(function: Callable[..., Any], frame: FrameType = frame) -> Function:
+        annotations = _annotations.of_function(function, frame, every=False)
+        earlier = frame.f_locals.get(function.__name__)
+        made = Function(function, annotations, _overloads(earlier, function, annotations))
+        made.key = name or _key(function)
+        made.module = _module_of(module, function, f"{function.__module__}.{made.key}")
+        made.module.functions[made.key] = made
+        return made
+
+    return decorate if f is None else decorate(f)
+
+
+def _parameters(function: Callable[..., Any], annotations: dict[str, Any]) -> list[Any]:
+    code = function.__code__
+    return [annotations.get(name) for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]]
+
+
+def _overloads(earlier: Any, function: Callable[..., Any], annotations: dict[str, Any]) -> list[Function]:
+    """The functions of this name that a new one joins. A new list: kernels that hold the earlier ones do not change."""
+    if not isinstance(earlier, Function) or earlier.func.__qualname__ != function.__qualname__:
+        return []
+    if earlier.func.__module__ != function.__module__:
+        return []
+    wanted = _parameters(function, annotations)
+    return [one for one in earlier.overloads if _parameters(one.func, one._annotations) != wanted]
+
+
+def overload(kernel: Any, arg_types: Sequence[Any] | Mapping[str, Any] | None = None) -> Any:
+    """An instance of a generic kernel for given types: a list in order, or a dict by name.
+
+    As a decorator, `@wp.overload` over a function with the kernel's name, typed parameters and the body `...`.
+    Raises `TypeError` for types that do not fill every open parameter.
+    """
+    if arg_types is None:
+        function = kernel
+        frame = sys._getframe(1)
+        found = frame.f_locals.get(function.__name__) or get_module(function.__module__).kernels.get(_key(function))
+        if not isinstance(found, Kernel):
+            raise TypeError(f"`{function.__name__}` overloads no kernel")
+        annotations = _annotations.of_function(function, frame, every=True)
+        _instance(found, {name: ty for name, ty in annotations.items() if name != "return"})
+        return found
+    if not isinstance(kernel, Kernel):
+        raise TypeError(f"expected a kernel, got {_types.describe(type(kernel))}")
+    names = list(kernel._annotations)
+    if isinstance(arg_types, Mapping):
+        unknown = arg_types.keys() - kernel._annotations.keys()
+        if unknown:
+            raise TypeError(f"kernel `{kernel.key}` has no parameter `{min(unknown)}`")
+        given = {name: _types.native_type(ty) for name, ty in arg_types.items()}
+    else:
+        if len(arg_types) != len(names):
+            raise TypeError(f"kernel `{kernel.key}` has {len(names)} parameters, got {len(arg_types)} types")
+        given = {name: _types.native_type(ty) for name, ty in zip(names, arg_types, strict=True)}
+    return _instance(kernel, {**kernel._annotations, **given})
+
+
+def _instance(kernel: Kernel, annotations: dict[str, Any]) -> Kernel:
+    open_names = [name for name, ty in annotations.items() if isinstance(ty, tuple)]
+    if open_names:
+        raise TypeError(f"parameter `{open_names[0]}` of kernel `{kernel.key}` is still open: give its type")
+    signature = ", ".join(ty.name for ty in annotations.values())
+    found = kernel.overloads.get(signature)
+    if found is None:
+        own = Module(kernel.module.name)
+        own.options = kernel.module.options
+        found = kernel.overloads[signature] = Kernel(kernel.func, kernel.key, own, kernel.options, annotations)
+    return found
+
+
+def set_module_options(options: Mapping[str, Any], module: Any = None) -> None:
+    """Sets compile options of the calling module (or of `module`): `fast_math`, `mode`, `max_unroll` …"""
+    _named_module(module, sys._getframe(1)).set_options(options)
+
+
+def get_module_options(module: Any = None) -> dict[str, Any]:
+    """Compile options of the calling module (or of `module`)."""
+    found = _named_module(module, sys._getframe(1))
+    defaults = {
+        name: getattr(config, name) for name in ("enable_backward", "fast_math", "max_unroll", "mode", "block_dim")
+    }
+    return {**defaults, **found.options}
+
+
+def _named_module(module: Any, frame: FrameType) -> Module:
+    if isinstance(module, Module):
+        return module
+    if module is None:
+        return get_module(frame.f_globals.get("__name__", "__main__"))
+    return get_module(module if isinstance(module, str) else module.__name__)
+
+
+def load_module(module: Any = None, device: Any = None, recursive: bool = False, block_dim: int | None = None) -> None:
+    """Compiles the kernels of the calling module (or of `module`), with `recursive` its submodules' too."""
+    found = _named_module(module, sys._getframe(1))
+    found.load(device)
+    if recursive:
+        for name, one in list(_modules.items()):
+            if name.startswith(f"{found.name}."):
+                one.load(device)
+
+
+def force_load(
+    device: Any = None,
+    modules: Sequence[Any] | None = None,
+    block_dim: int | None = None,
+    max_workers: int | None = None,
+) -> None:
+    """Compiles the kernels of all modules, or of the given ones."""
+    frame = sys._getframe(1)
+    for one in list(_modules.values()) if modules is None else [_named_module(name, frame) for name in modules]:
+        one.load(device)
+
+
+def static(expression: Any) -> Any:
+    """In a kernel: an expression evaluated by Python when the kernel is compiled. On the host: its argument."""
+    return expression
+
+
+static.__gs_builtin__ = "static"  # type: ignore[attr-defined]
+
+
+def func_grad(forward: Function) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Registers a function as the gradient of another. Kept; used once gradients are available."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        forward.custom_grad = function  # type: ignore[attr-defined]
+        return function
+
+    return decorate
+
+
+def func_replay(forward: Function) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Registers a function to run instead of another in the backward pass. Kept; used once gradients are available."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        forward.custom_replay = function  # type: ignore[attr-defined]
+        return function
+
+    return decorate
+
+
+def func_native(snippet: str, adj_snippet: str | None = None, replay_snippet: str | None = None) -> Any:
+    """Functions written as C++ text are not supported: raises `NotImplementedError`."""
+    raise NotImplementedError("functions written as C++ text (func_native) are not supported: write a wp.func")

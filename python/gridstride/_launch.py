@@ -1,0 +1,142 @@
+"""`wp.launch`: runs a kernel over a grid of threads.
+
+    >>> a = wp.zeros(4, dtype=float)
+    >>> wp.launch(scale, dim=4, inputs=[a, 2.0])
+
+The compiled part checks the arguments against the kernel's parameters and packs them; here only the device, the shape
+and the options are settled.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from gridstride import _device, _native, config
+from gridstride._kernel import Kernel
+
+_settings = config.__dict__
+MAX_EXTENT = 2**31 - 1
+
+
+def _shape(dim: Any) -> int | tuple[int, ...]:
+    """A launch shape as an int or a tuple of 1 to 4 ints. Raises `TypeError` or `ValueError`."""
+    if hasattr(dim, "__len__"):
+        extents = tuple([operator.index(extent) for extent in dim])
+        if not 1 <= len(extents) <= 4:
+            raise ValueError(f"a launch has 1 to 4 dimensions, not {len(extents)}")
+    else:
+        extents = (operator.index(dim),)
+    for extent in extents:
+        if not 0 <= extent <= MAX_EXTENT:
+            raise ValueError(f"launch dimension {extent} is outside of 0 … {MAX_EXTENT}")
+    return extents
+
+
+class Launch:
+    """A recorded launch (`record_cmd=True`): arguments checked and packed once, run by `launch()`.
+
+    Attributes: `kernel`, `device`, `params` (the arguments), `dim`.
+    """
+
+    __slots__ = ("_recorded", "device", "dim", "kernel", "params")
+
+    def __init__(self, recorded: Any, kernel: Kernel, dim: Any, params: list[Any], device: _device.Device) -> None:
+        self._recorded = recorded
+        self.kernel = kernel
+        self.dim = dim
+        # Packed arguments are addresses: the arrays must live as long as this object.
+        self.params = params
+        self.device = device
+
+    def set_param_at_index(self, index: int, value: Any, adjoint: bool = False) -> None:
+        """Replaces an argument by position. Raises as `launch` does for a value that does not fit."""
+        if not 0 <= index < len(self.params):
+            raise IndexError(f"kernel `{self.kernel.key}` has {len(self.params)} parameters, none at {index}")
+        self._recorded.set_param_at_index(index, value)
+        self.params[index] = value
+
+    def set_param_by_name(self, name: str, value: Any, adjoint: bool = False) -> None:
+        """Replaces an argument by parameter name."""
+        names = list(self.kernel._annotations)
+        if name not in names:
+            raise RuntimeError(f"kernel `{self.kernel.key}` has no parameter `{name}`")
+        self.set_param_at_index(names.index(name), value)
+
+    def set_param_at_index_from_ctype(self, index: int, value: Any) -> None:
+        """Replaces an argument by a ctypes scalar."""
+        self.set_param_at_index(index, value.value)
+
+    def set_params(self, values: Sequence[Any]) -> None:
+        """Replaces all arguments."""
+        if len(values) != len(self.params):
+            raise RuntimeError(f"kernel `{self.kernel.key}` takes {len(self.params)} arguments, got {len(values)}")
+        for index, value in enumerate(values):
+            self.set_param_at_index(index, value)
+
+    def set_dim(self, dim: Any) -> None:
+        """Replaces the launch shape."""
+        extents = _shape(dim)
+        self._recorded.set_dim(extents)
+        self.dim = extents
+
+    def launch(self, stream: Any = None) -> None:
+        """Runs the recorded launch. Raises `KernelFault` for a failed check."""
+        self._recorded.launch()
+
+
+def launch(
+    kernel: Kernel,
+    dim: int | Sequence[int],
+    inputs: Sequence[Any] = (),
+    outputs: Sequence[Any] = (),
+    adj_inputs: Sequence[Any] = (),
+    adj_outputs: Sequence[Any] = (),
+    device: _device.DeviceLike = None,
+    stream: Any = None,
+    adjoint: bool = False,
+    record_tape: bool = True,
+    record_cmd: bool = False,
+    max_blocks: int = 0,
+    block_dim: int | None = None,
+) -> Any:
+    """Runs `kernel` once for every thread of a grid of shape `dim`; returns when it is done.
+
+    Args:
+        kernel: A function decorated with `@wp.kernel`.
+        dim: Number of threads, or up to 4 extents; 0 runs nothing.
+        inputs: Arguments in the order of the parameters: numbers, host vectors and structs, arrays (NumPy arrays
+            share their memory on the CPU), None for a null array.
+        outputs: The remaining arguments.
+        device: Where to run; None for the default device.
+        record_cmd: Do not run; return a `Launch` that can be run many times.
+        block_dim, max_blocks, stream, record_tape: Accepted; without effect on the CPU.
+        adjoint, adj_inputs, adj_outputs: For gradients, which are not available yet.
+
+    Raises:
+        RuntimeError: Arguments that do not fit the parameters, or a device that does not exist.
+        CompileError: A kernel in error, with every mistake.
+        KernelFault: A check of checked mode that failed.
+        ValueError: A wrong shape.
+    """
+    place = _device._BY_NAME.get(device) if type(device) is str else None
+    if place is None:
+        place = _device.get_device(device)
+    if not isinstance(kernel, Kernel):
+        raise TypeError(f"expected a kernel made by @wp.kernel, got {kernel!r}")
+    if adjoint:
+        raise NotImplementedError("gradients are not available yet")
+    if type(dim) is not int or not 0 <= dim <= MAX_EXTENT:
+        dim = _shape(dim)
+    if _settings["print_launches"]:
+        print(f"kernel: {kernel.key}  dim: {dim}  inputs: {len(inputs)}  outputs: {len(outputs)}  device: {place}")
+    recorded = _native.launch(kernel, dim, inputs, outputs, place.alias, record_cmd, kernel.compile_options())
+    if record_cmd:
+        return Launch(recorded, kernel, dim, [*inputs, *outputs], place)
+    return None
+
+
+def launch_tiled(*args: Any, **kwargs: Any) -> Any:
+    """Launches over tiles are not available yet: raises `NotImplementedError`."""
+    raise NotImplementedError("tiles are not available yet")

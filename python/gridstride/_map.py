@@ -1,0 +1,203 @@
+"""`wp.map`: a function of scalars or vectors applied to every element of arrays.
+
+    >>> a = wp.array([1.0, 4.0, 9.0], dtype=float)
+    >>> wp.map(wp.sqrt, a).numpy()
+    array([1., 2., 3.], dtype=float32)
+
+In: a `@wp.func`, a builtin, a lambda or a plain function, and arrays (broadcast as NumPy does) and values. A kernel is
+written for the function and its argument types, once, and launched.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gridstride import _annotations, _array, _builtins, _create, _kernel, _launch, _native, _source, _types
+
+_kernels: dict[Any, Any] = {}
+_n_texts = 0
+
+
+def map(  # noqa: A001 - Warp's name
+    func: Any,
+    *inputs: Any,
+    out: Any = None,
+    return_kernel: bool = False,
+    block_dim: int = 256,
+    device: Any = None,
+) -> Any:
+    """Applies a function to every element of its arguments.
+
+    Args:
+        func: A `@wp.func`, a builtin such as `wp.sin`, a lambda, or a Python function written in the kernel language.
+        inputs: Arrays, broadcast to a common shape, and values that every element gets.
+        out: An array or several for the results; made when left out.
+        return_kernel: Give the kernel instead of running it.
+        block_dim: Accepted for compatibility.
+        device: Where to run.
+
+    Returns:
+        The array of results, or a tuple of arrays where the function returns several values.
+
+    Raises:
+        ValueError: Shapes that cannot be broadcast, or no array among the arguments.
+        CompileError: A function that does not take elements of these types.
+    """
+    arrays = [_as_array(value) for value in inputs]
+    shapes = [one.shape for one in arrays if one is not None]
+    if not shapes:
+        raise ValueError("map needs an array among its arguments")
+    shape = np.broadcast_shapes(*shapes)
+    function = _function(func)
+    native = tuple(
+        (one._type, True) if one is not None else (_value_type(value), False)
+        for one, value in zip(arrays, inputs, strict=True)
+    )
+    key = (function, native, len(shape))
+    if key not in _kernels:
+        results = _result_types(function, native)
+        _kernels[key] = (_write_kernel(function, native, results, len(shape)), results)
+    kernel, results = _kernels[key]
+    if return_kernel:
+        return kernel
+    outputs = _outputs(out, shape, results)
+    args = [value if one is None else _broadcast(one, shape) for one, value in zip(arrays, inputs, strict=True)]
+    _launch.launch(kernel, shape, args, outputs, device=device)
+    return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+
+def _as_array(value: Any) -> Any:
+    if isinstance(value, _array.array):
+        return value
+    return _array.array(value, copy=False) if isinstance(value, np.ndarray) and value.ndim else None
+
+
+def _value_type(value: Any) -> Any:
+    found = getattr(type(value), "__gs_type__", None)
+    return found if isinstance(found, _types.Type) else _types.dtype_class(type(value)).__gs_type__
+
+
+def _broadcast(one: Any, shape: tuple[int, ...]) -> Any:
+    if one.shape == shape:
+        return one
+    lead = len(shape) - one.ndim
+    strides = (0,) * lead + tuple(
+        0 if extent == 1 and wanted != 1 else stride
+        for extent, stride, wanted in zip(one.shape, one.strides, shape[lead:], strict=True)
+    )
+    return _array.make(one.dtype, one.ptr, shape, strides, one)
+
+
+def _outputs(out: Any, shape: tuple[int, ...], results: list[Any]) -> list[Any]:
+    if out is None:
+        return [_create.empty(shape, _types.class_of(ty)) for ty in results]
+    outputs = list(out) if isinstance(out, (list, tuple)) else [out]
+    if len(outputs) != len(results):
+        raise ValueError(f"the function returns {len(results)} values, got {len(outputs)} output arrays")
+    for one, ty in zip(outputs, results, strict=True):
+        if tuple(one.shape) != tuple(shape) or one._type != ty:
+            raise ValueError(f"the output {one!r} should have the shape {tuple(shape)} and type {ty.name}")
+    return outputs
+
+
+def _result_types(function: Any, native: tuple[Any, ...]) -> list[Any]:
+    """Types of the function's results, by running it once on zeros."""
+    zeros = []
+    for ty, _ in native:
+        cls = _types.class_of(ty)
+        zeros.append(cls() if ty.kind == "scalar" else cls.from_bytes(bytes(ty.size)))
+    target = function.__gs_builtin__ if isinstance(function, _builtins.Builtin) else function
+    found = _native.call(target, zeros)
+    if found is None:
+        raise TypeError(f"`{function.__name__}` returns nothing: map needs a result")
+    ty = found[0]
+    return [item for _, item, _ in ty.fields] if ty.kind == "tuple" else [ty]
+
+
+def _write_kernel(function: Any, native: tuple[Any, ...], results: list[Any], rank: int) -> Any:
+    ids = ", ".join(f"i{d}" for d in range(rank))
+    params = [f"a{n}" for n in range(len(native))]
+    outs = [f"out{n}" for n in range(len(results))]
+    args = ", ".join(f"{name}[{ids}]" if is_array else name for name, (_, is_array) in zip(params, native, strict=True))
+    lines = [
+        f"def map_{function.__name__.strip('<>')}({', '.join(params + outs)}):",
+        f"    {ids} = tid()",
+        f"    {', '.join(f'r{n}' for n in range(len(results)))} = function({args})",
+        *[f"    {name}[{ids}] = r{n}" for n, name in enumerate(outs)],
+    ]
+    annotations = {
+        name: _types.Type.array(ty, rank) if is_array else ty
+        for name, (ty, is_array) in zip(params, native, strict=True)
+    }
+    annotations.update({name: _types.Type.array(ty, rank) for name, ty in zip(outs, results, strict=True)})
+    made = _define(lines, {"function": function, "tid": _builtins.table["tid"]})
+    return _kernel.Kernel(made, None, "unique", {"enable_backward": False}, annotations)
+
+
+def _define(lines: list[str], names: dict[str, Any]) -> Callable[..., Any]:
+    """The function that source text defines, its text known to tracebacks and to the compiler."""
+    global _n_texts
+    _n_texts += 1
+    filename = f"<gridstride map {_n_texts}>"
+    text = "\n".join(lines) + "\n"
+    _source.register(filename, text)
+    scope = dict(names, __name__="gridstride._map")
+    exec(compile(text, filename, "exec"), scope)
+    return scope[text.split("(", 1)[0].removeprefix("def ")]
+
+
+_functions: dict[Any, Any] = {}
+
+
+def _function(func: Any) -> Any:
+    """What a kernel can call for `func`."""
+    if isinstance(func, (_kernel.Function, _builtins.Builtin)):
+        return func
+    if not inspect.isfunction(func):
+        raise TypeError(f"map needs a function, got {_types.describe(type(func))}")
+    # Lambdas are made anew at every call: one text and the same captured values give the same kernel.
+    captured = _annotations.closure_of(func)
+    try:
+        key: Any = (func.__code__, tuple(sorted(captured.items())), id(func.__globals__), func.__defaults__)
+        hash(key)
+    except TypeError:
+        key = func
+    found = _functions.get(key)
+    if found is None:
+        found = _functions[key] = _kernel.Function(
+            _from_lambda(func, captured) if func.__name__ == "<lambda>" else func, {}, []
+        )
+    return found
+
+
+def _from_lambda(func: Callable[..., Any], captured: dict[str, Any]) -> Callable[..., Any]:
+    """A `def` with the body of a lambda, since the compiler looks for one by its line."""
+    code = func.__code__
+    text = _source.text(code.co_filename, func.__globals__)
+    if text is None:
+        raise RuntimeError("the source of the lambda is not known: use a @wp.func")
+    names = list(code.co_varnames[: code.co_argcount])
+    found = [
+        node
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Lambda)
+        and node.lineno == code.co_firstlineno
+        and [arg.arg for arg in node.args.args] == names
+    ]
+    # Several lambdas of one line and parameter list: the one whose body compiles to the same code.
+    same = [node for node in found if _compiled(node) == code.co_code] or found
+    if len({ast.unparse(node) for node in same}) != 1:
+        raise RuntimeError("cannot tell the lambdas of this line apart: write them on lines of their own")
+    body = ast.unparse(same[0].body)
+    return _define([f"def lambda_({', '.join(names)}):", f"    return {body}"], {**func.__globals__, **captured})
+
+
+def _compiled(node: ast.Lambda) -> bytes | None:
+    module = compile(ast.Expression(node), "<lambda>", "eval")
+    codes = [const for const in module.co_consts if inspect.iscode(const)]
+    return codes[0].co_code if codes else None

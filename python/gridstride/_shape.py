@@ -1,0 +1,80 @@
+"""Shapes and strides of arrays, and the annotation of one: `wp.array[float]`.
+
+>>> contiguous_strides((2, 3), 4)
+(12, 4)
+"""
+
+from __future__ import annotations
+
+import operator
+import typing
+from collections.abc import Sequence
+from typing import Any
+
+from gridstride import _types
+
+MAX_RANK = 4
+MAX_EXTENT = 2**31 - 1
+ShapeLike = int | Sequence[int]
+
+
+def normalize_shape(shape: Any) -> tuple[int, ...]:
+    """A shape as a tuple of 1 to 4 ints. Raises `ValueError` or `TypeError`."""
+    if isinstance(shape, (list, tuple)) or hasattr(shape, "__len__"):
+        extents = tuple(operator.index(extent) for extent in shape)
+    else:
+        extents = (operator.index(shape),)
+    if not 1 <= len(extents) <= MAX_RANK:
+        raise ValueError(f"an array has 1 to {MAX_RANK} dimensions, not {len(extents)}")
+    for extent in extents:
+        if not 0 <= extent <= MAX_EXTENT:
+            raise ValueError(f"an extent is between 0 and {MAX_EXTENT}, not {extent}")
+    return extents
+
+
+def contiguous_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
+    """Row-major strides in bytes."""
+    strides = [itemsize] * len(shape)
+    for d in range(len(shape) - 2, -1, -1):
+        strides[d] = strides[d + 1] * shape[d + 1]
+    return tuple(strides)
+
+
+class ArrayAnnotation:
+    """What `wp.array[T]` gives: element type `dtype` (maybe generic) and rank `ndim`."""
+
+    __slots__ = ("__gs_type__", "dtype", "ndim")
+
+    def __init__(self, dtype: Any, ndim: int) -> None:
+        if isinstance(dtype, tuple):
+            dtype, ndim = dtype
+        if not 1 <= ndim <= MAX_RANK:
+            raise ValueError(f"an array has 1 to {MAX_RANK} dimensions, not {ndim}")
+        element = _types.element_pattern(dtype)
+        self.ndim = ndim
+        if isinstance(element, tuple):
+            self.dtype = dtype
+            self.__gs_type__: Any = ("array", element, ndim)
+        else:
+            self.dtype = _types.class_of(element)
+            self.__gs_type__ = _types.Type.array(element, ndim)
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        from gridstride._array import array
+
+        return array(*args, **{"dtype": self.dtype, "ndim": self.ndim, **options})
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ArrayAnnotation) and self.__gs_type__ == other.__gs_type__
+
+    def __hash__(self) -> int:
+        return hash(self.__gs_type__)
+
+    def __or__(self, other: Any) -> Any:
+        return typing.Union[self, other]  # noqa: UP007
+
+    def __ror__(self, other: Any) -> Any:
+        return typing.Union[other, self]  # noqa: UP007
+
+    def __repr__(self) -> str:
+        return f"array(ndim={self.ndim}, dtype={getattr(self.dtype, '__name__', self.dtype)})"

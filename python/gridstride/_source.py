@@ -1,0 +1,31 @@
+"""Source text of kernels: files, notebook cells and text given to `exec`.
+
+The compiler calls `text` with a function's file name and the globals of its module.
+"""
+
+from __future__ import annotations
+
+import linecache
+from typing import Any
+
+
+def text(filename: str, module_globals: dict[str, Any] | None = None) -> str | None:
+    """The whole text that a code object was made from, or None where it is not known.
+
+    `linecache` knows notebook cells, doctests and modules whose loader has `get_source` (zip files).
+    """
+    linecache.checkcache(filename)
+    lines = linecache.getlines(filename, module_globals)
+    if lines:
+        return "".join(lines)
+    try:
+        with open(filename, encoding="utf-8") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError, ValueError):
+        return None
+
+
+def register(filename: str, source: str) -> None:
+    """Makes the text of a generated function known under a made-up file name."""
+    # No modification time: `checkcache` must keep the entry.
+    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)

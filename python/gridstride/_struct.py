@@ -1,0 +1,247 @@
+"""`@wp.struct`: a class whose annotated fields lie in memory as in C.
+
+    >>> @wp.struct
+    ... class Ray:
+    ...     origin: wp.vec3
+    ...     length: float
+    >>> ray = Ray()
+    >>> ray.origin = wp.vec3(1.0, 2.0, 3.0)
+    >>> Ray.numpy_dtype().itemsize
+    16
+
+Instances are kernel arguments and elements of arrays; an array of structs is a NumPy record array. Fields may be
+scalars, vectors, matrices, other structs and arrays; an instance keeps its arrays alive.
+"""
+
+from __future__ import annotations
+
+import struct as layout
+import sys
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from gridstride import _annotations, _types
+from gridstride._types import Type
+from gridstride._vector import composite, round_to
+
+
+class Field:
+    """One field of a struct: where it lies, and how a value for it is made."""
+
+    __slots__ = ("cls", "default", "name", "offset", "type")
+
+    def __init__(self, name: str, ty: Type, offset: int, cls: Any, default: Any) -> None:
+        self.name = name
+        self.type = ty
+        self.offset = offset
+        self.cls = cls
+        self.default = default
+
+    def convert(self, value: Any) -> Any:
+        """The value as the field holds it: a Python number, or a copy of a composite; arrays by reference."""
+        kind = self.type.kind
+        try:
+            if kind == "scalar":
+                value = value.value if isinstance(value, _types.scalar_base) else value
+                return round_to(self.cls, [value])[0]
+            if kind == "array":
+                return self._array(value)
+            if kind == "struct":
+                if getattr(type(value), "__gs_type__", None) != self.type:
+                    raise TypeError(f"expected `{self.cls.__name__}`, got {_types.describe(type(value))}")
+                return value.__copy__()
+            return self.cls(value)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"field `{self.name}`: {error}") from None
+
+    def _array(self, value: Any) -> Any:
+        from gridstride import _array
+
+        if value is None:
+            return None
+        if not isinstance(value, _array.array):
+            raise TypeError(f"expected an array, got {_types.describe(type(value))}")
+        if value._type != self.type.elem or value.ndim != self.type.rank:
+            expected = f"{self.type.rank}-d array of {self.type.elem.name}"
+            raise TypeError(f"expected a {expected}, got a {value.ndim}-d array of {value._type.name}")
+        return value
+
+    def initial(self) -> Any:
+        """The value of a new instance's field: zero, or the default of the class body."""
+        if self.default is not None:
+            return self.convert(self.default)
+        if self.type.kind == "array":
+            return None
+        if self.type.kind == "scalar":
+            return self.cls().value
+        return self.cls.from_bytes(bytes(self.type.size))
+
+    def pack(self, value: Any) -> bytes:
+        """Bytes of a value that `convert` made."""
+        kind = self.type.kind
+        if kind == "scalar":
+            return _types.pack(self.cls, (value,))
+        if kind == "array":
+            return descriptor(value, self.type.rank)
+        return value.__gs_bytes__()
+
+    def unpack(self, raw: bytes) -> Any:
+        """Inverse of `pack`."""
+        raw = raw[self.offset : self.offset + self.type.size]
+        if self.type.kind == "array":
+            return array_from_descriptor(raw, self.type)
+        return _types.from_native(self.type, raw)
+
+
+def descriptor(array: Any, rank: int) -> bytes:
+    """An array as kernels receive it: address, extents, strides in bytes; zeros for None."""
+    if array is None:
+        return bytes(8 * (1 + 2 * rank))
+    return layout.pack(f"=Q{2 * rank}q", array.ptr or 0, *array.shape, *array.strides)
+
+
+def array_from_descriptor(raw: bytes, ty: Type) -> Any:
+    """The array that a descriptor stands for, owning nothing; None for a null one."""
+    from gridstride import _array
+
+    ptr, *rest = layout.unpack(f"=Q{2 * ty.rank}q", raw)
+    if ptr == 0:
+        return None
+    return _array.make(_types.class_of(ty.elem), ptr, tuple(rest[: ty.rank]), tuple(rest[ty.rank :]), None)
+
+
+class struct_base:
+    """Base of every class that `@struct` makes."""
+
+    __gs_type__: ClassVar[Any]
+    _fields: ClassVar[dict[str, Field]]
+
+    def __init__(self, *args: Any, **fields: Any) -> None:
+        declared = self._fields
+        if len(args) > len(declared):
+            raise TypeError(f"{type(self).__name__} has {len(declared)} fields, got {len(args)} values")
+        for name, value in zip(declared, args, strict=False):
+            if name in fields:
+                raise TypeError(f"field `{name}` of {type(self).__name__} is given twice")
+            fields[name] = value
+        values = self.__dict__
+        for name, field in declared.items():
+            values[name] = field.convert(fields.pop(name)) if name in fields else field.initial()
+        if fields:
+            raise TypeError(f"{type(self).__name__} has no field `{next(iter(fields))}`")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        field = self._fields.get(name)
+        if field is None:
+            raise AttributeError(f"{type(self).__name__} has no field `{name}`; it has {', '.join(self._fields)}")
+        self.__dict__[name] = field.convert(value)
+
+    def __gs_bytes__(self) -> bytes:
+        raw = bytearray(self.__gs_type__.size)
+        for name, field in self._fields.items():
+            raw[field.offset : field.offset + field.type.size] = field.pack(self.__dict__[name])
+        return bytes(raw)
+
+    @classmethod
+    def from_bytes(cls, raw: bytes) -> Any:
+        """The instance whose fields lie in `raw`."""
+        self = cls.__new__(cls)
+        for name, field in cls._fields.items():
+            self.__dict__[name] = field.unpack(raw)
+        return self
+
+    @classmethod
+    def numpy_dtype(cls) -> Any:
+        """The aligned NumPy record of this struct; an array field is a record of its address, extents and strides."""
+        found = cls.__dict__.get("_numpy_dtype")
+        if found is None:
+            found = _record(cls)
+            cls._numpy_dtype = found
+        return found
+
+    def numpy_value(self) -> tuple[Any, ...]:
+        """Field values as NumPy takes them for a record."""
+        import numpy as np
+
+        return np.frombuffer(self.__gs_bytes__(), dtype=self.numpy_dtype())[0].item()
+
+    def __copy__(self) -> Any:
+        other = type(self).__new__(type(self))
+        for name, value in self.__dict__.items():
+            other.__dict__[name] = value.__copy__() if isinstance(value, (composite, struct_base)) else value
+        return other
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={self.__dict__[name]!r}" for name in self._fields)
+        return f"{type(self).__name__}({values})"
+
+
+def _record(cls: Any) -> Any:
+    import numpy as np
+
+    from gridstride import _numpy
+
+    formats: list[Any] = []
+    for field in cls._fields.values():
+        if field.type.kind == "array":
+            rank = field.type.rank
+            formats.append(np.dtype([("data", "u8"), ("shape", "i8", (rank,)), ("strides", "i8", (rank,))]))
+        else:
+            base, shape = _numpy.layout(field.cls)
+            formats.append((base, shape) if shape else base)
+    return np.dtype(
+        {
+            "names": list(cls._fields),
+            "formats": formats,
+            "offsets": [field.offset for field in cls._fields.values()],
+            "itemsize": cls.__gs_type__.size,
+        },
+        align=False,
+    )
+
+
+def _make_struct(cls: type, annotations: dict[str, Any]) -> Any:
+    types: list[tuple[str, Type]] = []
+    classes: dict[str, Any] = {}
+    for name, annotation in annotations.items():
+        try:
+            ty = _types.native_type(annotation)
+        except TypeError as error:
+            raise TypeError(f"field `{name}` of struct `{cls.__name__}`: {error}") from None
+        if isinstance(ty, tuple):
+            if ty[0] == "array" and isinstance(ty[1], Type):
+                ty = Type.array(ty[1], ty[2])
+            else:
+                raise TypeError(f"field `{name}` of struct `{cls.__name__}` must have one fixed type")
+        types.append((name, ty))
+        classes[name] = None if ty.kind == "array" else _types.class_of(ty)
+    native = Type.struct(cls.__name__, types)
+    dropped = {"__dict__", "__weakref__", *annotations}
+    body = {name: value for name, value in vars(cls).items() if name not in dropped}
+    body["__gs_type__"] = native
+    body["_fields"] = {
+        name: Field(name, ty, offset, classes[name], vars(cls).get(name)) for name, ty, offset in native.fields
+    }
+    made = type(cls.__name__, (struct_base,), body)
+    # Two classes of one name and shape are one type: results get the newest class.
+    _types.classes[native] = made
+    return made
+
+
+def struct(cls: type | None = None, *, module: Any = None) -> Any:
+    """Makes a class with annotations a struct that kernels know. Use as `@wp.struct`.
+
+    `module` is accepted for compatibility. Raises `TypeError` for a field without one fixed type.
+    """
+    frame = sys._getframe(1)
+    if cls is None:
+        decorator: Callable[[type], Any] = lambda inner: _make_struct(  # noqa: E731
+            inner, _annotations.of_class(inner, frame)
+        )
+        return decorator
+    return _make_struct(cls, _annotations.of_class(cls, frame))
+
+
+def is_struct(dtype: Any) -> bool:
+    """Whether `dtype` is a class made by `@struct`."""
+    return isinstance(dtype, type) and issubclass(dtype, struct_base)

@@ -1,0 +1,518 @@
+"""Vectors, matrices, quaternions and transforms as the host holds them.
+
+A value keeps its components as a flat list of Python numbers that are already rounded to the scalar type, so that
+reading one back gives what a kernel would see. Sums, differences and scalings are computed here; products of
+matrices, quaternions and transforms run through the interpreter, so that host and kernel agree bit for bit.
+
+    >>> v = wp.vec3(1.0, 2.0, 3.0)
+    >>> v.x, v[-1], v * 2.0
+    (1.0, 3.0, vec3f([2.0, 4.0, 6.0]))
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar
+
+from gridstride import _native, _types
+from gridstride._types import Type
+
+_NUMBERS = (int, float, _types.scalar_base)
+_AXES = ("x", "y", "z", "w")
+
+
+def round_to(scalar: Any, values: Sequence[Any]) -> list[Any]:
+    """Components as the scalar type holds them: floats rounded, integers wrapped."""
+    if scalar is _types.float64:
+        return [float(value) for value in values]
+    if issubclass(scalar, _types.float_base):
+        return _types.unpack(scalar, _types.pack(scalar, [float(value) for value in values]))
+    return [scalar(value).value for value in values]
+
+
+def _flatten(values: Sequence[Any]) -> list[Any]:
+    flat: list[Any] = []
+    for value in values:
+        if isinstance(value, composite):
+            flat += value._c
+        elif hasattr(value, "__len__"):
+            flat += _flatten(value)
+        else:
+            flat.append(value)
+    return flat
+
+
+class composite:
+    """Base of vectors, matrices, quaternions and transforms: a fixed number of scalars of one type."""
+
+    __slots__ = ("_c",)
+    __gs_type__: ClassVar[Any]
+    _wp_scalar_type_: ClassVar[Any]
+    _shape_: ClassVar[tuple[int, ...]]
+    _length_: ClassVar[int]
+    # NumPy must leave `array * vector` to these classes.
+    __array_ufunc__ = None
+    _c: list[Any]
+
+    def __init__(self, *args: Any) -> None:
+        n = self._length_
+        if len(args) == 1 and not isinstance(args[0], _NUMBERS) and hasattr(args[0], "__len__"):
+            args = tuple(args[0])
+        if not args:
+            self._c = [self._wp_scalar_type_().value] * n
+            return
+        if len(args) == 1 and isinstance(args[0], _NUMBERS):
+            args = args * n
+        elif any(hasattr(arg, "__len__") for arg in args):
+            args = tuple(_flatten(args))
+        elif len(args) == 1:
+            args = (float(args[0]),) * n
+        if len(args) != n:
+            raise ValueError(f"{type(self).__name__} has {n} components, not {len(args)}")
+        self._c = round_to(self._wp_scalar_type_, args)
+
+    @classmethod
+    def _of(cls, components: Sequence[Any]) -> Any:
+        self = cls.__new__(cls)
+        self._c = round_to(cls._wp_scalar_type_, components)
+        return self
+
+    @classmethod
+    def from_bytes(cls, raw: bytes) -> Any:
+        """The value whose components lie in `raw` one after the other."""
+        self = cls.__new__(cls)
+        self._c = _types.unpack(cls._wp_scalar_type_, raw)
+        return self
+
+    def __gs_bytes__(self) -> bytes:
+        return _types.pack(self._wp_scalar_type_, self._c)
+
+    def __len__(self) -> int:
+        return self._shape_[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([self[i] for i in range(len(self))])
+
+    def __getitem__(self, key: Any) -> Any:
+        raise NotImplementedError
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, composite):
+            return self._shape_ == other._shape_ and self._c == other._c
+        if not hasattr(other, "__len__"):
+            return NotImplemented
+        try:
+            return self._c == _flatten(other)  # type: ignore[arg-type]
+        except TypeError:
+            return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._c))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        import numpy as np
+
+        from gridstride import _numpy
+
+        if copy is False:
+            raise ValueError("a host vector cannot be seen by NumPy without a copy")
+        base = np.float32 if self._wp_scalar_type_ is _types.bfloat16 else _numpy.scalar_dtype(self._wp_scalar_type_)
+        return np.array(self._c, dtype=dtype or base).reshape(self._shape_)
+
+    def __str__(self) -> str:
+        return f"[{', '.join(map(str, self._c))}]"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}([{', '.join(map(repr, self._c))}])"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        ty = self.__gs_type__
+        return _rebuild, (ty.kind, ty.elem.name, self._shape_, self.__gs_bytes__())
+
+    def __copy__(self) -> Any:
+        return type(self)._of(self._c)
+
+    # Arithmetic by component, with a value of the same type or a number.
+
+    def _zip(self, other: Any, op: Callable[[Any, Any], Any]) -> Any:
+        if not isinstance(other, composite):
+            if not hasattr(other, "__len__") or len(other) != len(self):
+                return NotImplemented
+            other = type(self)(other)
+        if type(other) is not type(self):
+            return NotImplemented
+        return self._of([op(a, b) for a, b in zip(self._c, other._c, strict=True)])
+
+    def _number(self, other: Any) -> Any:
+        if isinstance(other, _types.scalar_base):
+            return other.value if type(other) is self._wp_scalar_type_ else None
+        if isinstance(other, (int, float)) or type(other).__module__ == "numpy" and getattr(other, "ndim", 1) == 0:
+            return round_to(self._wp_scalar_type_, [other])[0]
+        return None
+
+    def __add__(self, other: Any) -> Any:
+        return self._zip(other, operator.add)
+
+    def __radd__(self, other: Any) -> Any:
+        return self._zip(other, lambda a, b: b + a)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._zip(other, operator.sub)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._zip(other, lambda a, b: b - a)
+
+    def __mul__(self, other: Any) -> Any:
+        number = self._number(other)
+        if number is not None:
+            return self._of([component * number for component in self._c])
+        return _product(self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        number = self._number(other)
+        return self._of([number * component for component in self._c]) if number is not None else _product(other, self)
+
+    __matmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        number = self._number(other)
+        if number is None:
+            return NotImplemented
+        return self._of([_types._divide(component, number) for component in self._c])
+
+    def __rtruediv__(self, other: Any) -> Any:
+        number = self._number(other)
+        if number is None:
+            return NotImplemented
+        return self._of([_types._divide(number, component) for component in self._c])
+
+    def __mod__(self, other: Any) -> Any:
+        number = self._number(other)
+        if number is not None:
+            return self._of([_types._remainder(component, number) for component in self._c])
+        return self._zip(other, _types._remainder)
+
+    def __neg__(self) -> Any:
+        return self._of([-component for component in self._c])
+
+    def __pos__(self) -> Any:
+        return self._of(self._c)
+
+
+def _product(a: Any, b: Any) -> Any:
+    """`a * b` of two composites, as a kernel computes it."""
+    if not isinstance(a, composite) or not isinstance(b, composite):
+        return NotImplemented
+    return _types.result(_native.call("mul", (a, b)))
+
+
+class vector_base(composite):
+    """Base of vectors: `v[i]`, `v[1:3]`, `v.x`, iteration over numbers."""
+
+    __slots__ = ()
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._c)
+
+    def __getitem__(self, key: Any) -> Any:
+        found = self._c[key]
+        if isinstance(key, slice):
+            return vector(len(found), self._wp_scalar_type_)._of(found) if found else ()
+        return found
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if isinstance(key, slice):
+            n = len(self._c[key])
+            values = [value] * n if isinstance(value, _NUMBERS) else list(value)
+            if len(values) != n:
+                raise ValueError(f"cannot assign {len(values)} components to a slice of {n}")
+            self._c[key] = round_to(self._wp_scalar_type_, values)
+        else:
+            self._c[key] = round_to(self._wp_scalar_type_, [value])[0]
+
+
+class quaternion_base(vector_base):
+    """Base of quaternions: components x, y, z, w; `*` is the product of rotations."""
+
+    __slots__ = ()
+
+
+class matrix_base(composite):
+    """Base of matrices, row major: `m[i]` is a row, `m[i, j]` a number, `m[i, 1:]` and `m[:, j]` vectors."""
+
+    __slots__ = ()
+
+    def __init__(self, *args: Any) -> None:
+        rows, cols = self._shape_
+        if 1 < len(args) == rows != self._length_:
+            for row in args:
+                if not hasattr(row, "__len__") or len(row) != cols:
+                    raise TypeError(f"{type(self).__name__} takes rows of {cols} components")
+        super().__init__(*args)
+
+    def _row(self, i: int) -> list[Any]:
+        rows, cols = self._shape_
+        if not -rows <= i < rows:
+            raise IndexError(f"row {i} is out of range for {rows} rows")
+        start = i % rows * cols
+        return self._c[start : start + cols]
+
+    def get_row(self, i: int) -> Any:
+        """Row `i` as a vector (a copy)."""
+        return vector(self._shape_[1], self._wp_scalar_type_)._of(self._row(i))
+
+    def get_col(self, j: int) -> Any:
+        """Column `j` as a vector (a copy)."""
+        return self[:, j]
+
+    def set_row(self, i: int, value: Any) -> None:
+        """Replaces row `i`."""
+        self[i] = value
+
+    def set_col(self, j: int, value: Any) -> None:
+        """Replaces column `j`."""
+        self[:, j] = value
+
+    def _places(self, key: Any) -> tuple[list[int], list[int], bool, bool]:
+        """Rows and columns that `key` selects, and which of the two were slices."""
+        keys = key if isinstance(key, tuple) else (key, slice(None))
+        if len(keys) != 2:
+            raise IndexError(f"a matrix has 2 indices, not {len(keys)}")
+        picked = []
+        for one, extent in zip(keys, self._shape_, strict=True):
+            if isinstance(one, slice):
+                picked.append(list(range(extent))[one])
+            else:
+                index = operator.index(one)
+                if not -extent <= index < extent:
+                    raise IndexError(f"index {index} is out of range for an extent of {extent}")
+                picked.append([index % extent])
+        return picked[0], picked[1], isinstance(keys[0], slice), isinstance(keys[1], slice)
+
+    def __getitem__(self, key: Any) -> Any:
+        rows, cols, many_rows, many_cols = self._places(key)
+        width = self._shape_[1]
+        flat = [self._c[i * width + j] for i in rows for j in cols]
+        if not flat:
+            return ()
+        if many_rows and many_cols:
+            return matrix((len(rows), len(cols)), self._wp_scalar_type_)._of(flat)
+        return vector(len(flat), self._wp_scalar_type_)._of(flat) if many_rows or many_cols else flat[0]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        rows, cols, _, _ = self._places(key)
+        n = len(rows) * len(cols)
+        values = [value] * n if isinstance(value, _NUMBERS) else _flatten(value)
+        if len(values) != n:
+            raise ValueError(f"cannot assign {len(values)} components to {n}")
+        places = [i * self._shape_[1] + j for i in rows for j in cols]
+        for place, component in zip(places, round_to(self._wp_scalar_type_, values), strict=True):
+            self._c[place] = component
+
+    def __str__(self) -> str:
+        rows = (f"[{', '.join(map(str, self._row(i)))}]" for i in range(self._shape_[0]))
+        return "[" + ",\n ".join(rows) + "]"
+
+    def __repr__(self) -> str:
+        rows = (f"[{', '.join(map(repr, self._row(i)))}]" for i in range(self._shape_[0]))
+        return f"{type(self).__name__}([{', '.join(rows)}])"
+
+
+class transform_base(vector_base):
+    """Base of rigid transforms: position `p` and rotation `q`, 7 components. `transform()` is the identity."""
+
+    __slots__ = ()
+
+    def __init__(self, *args: Any, p: Any = None, q: Any = None) -> None:
+        if len(args) == 1 and hasattr(args[0], "__len__") and len(args[0]) == 7:
+            args = tuple(args[0])
+        if len(args) == 7 and p is None and q is None:
+            super().__init__(*args)
+            return
+        if len(args) > 2 or (args and p is not None) or (len(args) == 2 and q is not None):
+            raise ValueError(f"{type(self).__name__} takes a position and a rotation, or 7 numbers")
+        if len(args) == 1 and isinstance(args[0], _NUMBERS) and q is None:
+            super().__init__(args[0])
+            return
+        p = args[0] if args else (0.0, 0.0, 0.0) if p is None else p
+        q = args[1] if len(args) == 2 else (0.0, 0.0, 0.0, 1.0) if q is None else q
+        if len(p) != 3 or len(q) != 4:
+            raise ValueError(f"{type(self).__name__} takes a position of 3 and a rotation of 4 components")
+        super().__init__(*p, *q)
+
+    @property
+    def p(self) -> Any:
+        """Position (a copy)."""
+        return vector(3, self._wp_scalar_type_)._of(self._c[:3])
+
+    @p.setter
+    def p(self, value: Any) -> None:
+        self[:3] = value
+
+    @property
+    def q(self) -> Any:
+        """Rotation (a copy)."""
+        return quaternion(self._wp_scalar_type_)._of(self._c[3:])
+
+    @q.setter
+    def q(self, value: Any) -> None:
+        self[3:] = value
+
+
+def _axis(i: int) -> property:
+    def get(self: composite) -> Any:
+        return self._c[i]
+
+    def put(self: composite, value: Any) -> None:
+        self._c[i] = round_to(self._wp_scalar_type_, [value])[0]
+
+    return property(get, put, doc=f"Component {i}.")
+
+
+_AXIS_PROPERTIES = [_axis(i) for i in range(4)]
+_BASES: dict[str, Any] = {
+    "vector": vector_base,
+    "matrix": matrix_base,
+    "quat": quaternion_base,
+    "transform": transform_base,
+}
+_made: dict[Any, Any] = {}
+
+
+def _make_class(kind: str, shape: tuple[int, ...], scalar: Any, name: str | None = None) -> Any:
+    key = (kind, shape, scalar)
+    found = _made.get(key)
+    if found is not None:
+        return found
+    elem = scalar.__gs_type__
+    length = 1
+    for extent in shape:
+        length *= extent
+    if kind == "vector":
+        ty, default = Type.vector(elem, length), f"vector(length={length}, dtype={scalar.__name__})"
+    elif kind == "matrix":
+        ty, default = Type.matrix(elem, *shape), f"matrix(shape={shape}, dtype={scalar.__name__})"
+    else:
+        ty = Type.quat(elem) if kind == "quat" else Type.transform(elem)
+        default = f"{kind}({scalar.__name__})"
+    members: dict[str, Any] = {
+        "__slots__": (),
+        "__module__": "gridstride",
+        "__doc__": f"{kind} of {' x '.join(map(str, shape))} `{scalar.__name__}`.",
+        "__gs_type__": ty,
+        "_wp_scalar_type_": scalar,
+        "_shape_": shape,
+        "_length_": length,
+    }
+    if kind in ("vector", "quat") and length <= 4:
+        members.update(zip(_AXES[:length], _AXIS_PROPERTIES, strict=False))
+    found = _made[key] = type(name or default, (_BASES[kind],), members)
+    _types.classes[ty] = found
+    return found
+
+
+class GenericComposite(_types.Generic):
+    """A vector, matrix, quaternion or transform with open parts: `wp.types.vector(length=Any, dtype=wp.Float)`."""
+
+    __slots__ = ()
+
+
+def _open_extent(extent: Any) -> int | None:
+    return None if extent is Any else operator.index(extent)
+
+
+def _generic(kind: str, extents: tuple[Any, ...], dtype: Any) -> Any:
+    pattern = (kind, _types.native_type(dtype), *map(_open_extent, extents))
+    return GenericComposite(f"{kind}{extents or ''}", pattern, (_BASES[kind],))
+
+
+def _is_open(dtype: Any) -> bool:
+    return dtype is Any or isinstance(dtype, _types.Generic)
+
+
+def _scalar_class(dtype: Any) -> Any:
+    found = _types.dtype_class(dtype)
+    if not issubclass(found, _types.scalar_base):
+        raise TypeError(f"components must be scalars, not {_types.describe(dtype)}")
+    return found
+
+
+def vector(length: Any, dtype: Any) -> Any:
+    """The vector type of `length` components of a scalar type.
+
+    `length` or `dtype` may be `typing.Any` (or `wp.Float` …) in annotations. The same arguments give the same class.
+    """
+    if length is Any or _is_open(dtype):
+        return _generic("vector", (length,), dtype)
+    length = operator.index(length)
+    if length < 1:
+        raise ValueError(f"a vector has at least 1 component, not {length}")
+    return _make_class("vector", (length,), _scalar_class(dtype))
+
+
+def matrix(shape: tuple[Any, Any], dtype: Any) -> Any:
+    """The matrix type of `shape` = (rows, columns) over a scalar type; parts may be open as in `vector`."""
+    rows, cols = shape
+    if rows is Any or cols is Any or _is_open(dtype):
+        return _generic("matrix", (rows, cols), dtype)
+    rows, cols = operator.index(rows), operator.index(cols)
+    if rows < 1 or cols < 1:
+        raise ValueError(f"a matrix has at least one row and column, not {rows} x {cols}")
+    return _make_class("matrix", (rows, cols), _scalar_class(dtype))
+
+
+def quaternion(dtype: Any = Any) -> Any:
+    """The quaternion type over a float type."""
+    return _generic("quat", (), dtype) if _is_open(dtype) else _make_class("quat", (4,), _scalar_class(dtype))
+
+
+def transformation(dtype: Any = Any) -> Any:
+    """The rigid transform type over a float type."""
+    return _generic("transform", (), dtype) if _is_open(dtype) else _make_class("transform", (7,), _scalar_class(dtype))
+
+
+def _from_type(ty: Type) -> Any:
+    return _make_class(ty.kind, tuple(ty.shape), _types.classes[ty.elem])
+
+
+def _rebuild(kind: str, scalar: str, shape: tuple[int, ...], raw: bytes) -> Any:
+    return _make_class(kind, shape, _types._IR_NAMES[scalar]).from_bytes(raw)
+
+
+_types.composite_factory.append(_from_type)
+
+# The named types. A name without a letter means float32.
+_LETTERS = {
+    "b": _types.int8,
+    "ub": _types.uint8,
+    "s": _types.int16,
+    "us": _types.uint16,
+    "i": _types.int32,
+    "ui": _types.uint32,
+    "l": _types.int64,
+    "ul": _types.uint64,
+    "h": _types.float16,
+    "f": _types.float32,
+    "d": _types.float64,
+}
+
+
+def _named() -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for letter, scalar in _LETTERS.items():
+        for n in (2, 3, 4):
+            found[f"vec{n}{letter}"] = _make_class("vector", (n,), scalar, f"vec{n}{letter}")
+        if letter in "hfd":
+            for n in (2, 3, 4):
+                found[f"mat{n}{n}{letter}"] = _make_class("matrix", (n, n), scalar, f"mat{n}{n}{letter}")
+            found[f"quat{letter}"] = _make_class("quat", (4,), scalar, f"quat{letter}")
+            found[f"transform{letter}"] = _make_class("transform", (7,), scalar, f"transform{letter}")
+            found[f"spatial_vector{letter}"] = _make_class("vector", (6,), scalar, f"spatial_vector{letter}")
+            found[f"spatial_matrix{letter}"] = _make_class("matrix", (6, 6), scalar, f"spatial_matrix{letter}")
+    for name in [name for name in found if name.endswith("f")]:
+        found[name[:-1]] = found[name]
+    return found
+
+
+named: dict[str, Any] = _named()

@@ -1,0 +1,81 @@
+"""Runs programs written for Warp unchanged: `import warp` gives Gridstride.
+
+    python -m gridstride.compat PROGRAM [ARGUMENTS]
+
+Submodules that Gridstride has (`warp.types`, `warp.config`, `warp.utils`) are found too; others are
+missing, as they are from Gridstride.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+_ALIASES = {"warp": "gridstride"}
+# Front ends under their own names, once they exist.
+_OPTIONAL = {"numba": "gridstride.numba", "cupy": "gridstride.cupy", "cupyx": "gridstride.cupyx"}
+
+
+class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds `warp.x` as the module object of `gridstride.x`."""
+
+    def __init__(self, aliases: dict[str, str]) -> None:
+        self.aliases = aliases
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
+        head, _, rest = fullname.partition(".")
+        if head not in self.aliases:
+            return None
+        name = f"{self.aliases[head]}.{rest}" if rest else self.aliases[head]
+        try:
+            if importlib.util.find_spec(name) is None:
+                return None
+        except ModuleNotFoundError:
+            return None
+        spec = importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+        spec.loader_state = name
+        return spec
+
+    def create_module(self, spec: Any) -> ModuleType:
+        return importlib.import_module(spec.loader_state)
+
+    def exec_module(self, module: ModuleType) -> None:
+        # The module ran under its own name; only its import record was replaced.
+        name = module.__spec__.loader_state if module.__spec__ else module.__name__
+        module.__spec__ = importlib.util.spec_from_loader(name, None) if module.__spec__ is None else module.__spec__
+
+
+def install() -> None:
+    """Makes `import warp` (and `numba`, `cupy`, where Gridstride has their front end) give Gridstride's modules."""
+    if any(isinstance(finder, _Alias) for finder in sys.meta_path):
+        return
+    aliases = dict(_ALIASES)
+    for name, target in _OPTIONAL.items():
+        try:
+            if importlib.util.find_spec(target) is not None:
+                aliases[name] = target
+        except ModuleNotFoundError:
+            continue
+    sys.meta_path.insert(0, _Alias(aliases))
+
+
+def run(program: str, arguments: Sequence[str]) -> None:
+    """Runs a program file as `python PROGRAM ARGUMENTS` would, with `install` in force."""
+    import os
+
+    install()
+    with open(program, "rb") as file:
+        source = file.read()
+    main = ModuleType("__main__")
+    main.__file__ = program
+    main.__builtins__ = __builtins__  # type: ignore[attr-defined]
+    sys.modules["__main__"] = main
+    sys.argv = [program, *arguments]
+    sys.path[0] = os.path.dirname(os.path.abspath(program))
+    exec(compile(source, program, "exec"), main.__dict__)

@@ -1,0 +1,161 @@
+"""`wp.utils`: sums, scans, sorts and casts of whole arrays.
+
+    >>> a = wp.array([1.0, 2.0, 3.0], dtype=float)
+    >>> wp.utils.array_sum(a)
+    6.0
+
+On the CPU they run in NumPy. All raise `RuntimeError` for arrays whose types or sizes do not fit.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from gridstride import _create, _types
+from gridstride._array import array
+from gridstride._timer import ScopedTimer as ScopedTimer
+
+_print_warnings: set[str] = set()
+
+
+def warn(message: str, category: type[Warning] | None = None, stacklevel: int = 1) -> None:
+    """Warns, once for each message unless it is a deprecation."""
+    if category is not DeprecationWarning:
+        if message in _print_warnings:
+            return
+        _print_warnings.add(message)
+    warnings.warn(message, category or UserWarning, stacklevel + 1)
+
+
+def _same_type(*arrays: Any) -> None:
+    first = arrays[0]
+    for other in arrays[1:]:
+        if other._type != first._type:
+            raise RuntimeError(f"the arrays must have one element type, not {first._type.name} and {other._type.name}")
+
+
+def array_scan(in_array: array, out_array: array, inclusive: bool = True) -> None:
+    """Writes running sums of the 1-d `in_array` to `out_array`; an exclusive scan begins with zero."""
+    _same_type(in_array, out_array)
+    if in_array.ndim != 1 or in_array.shape != out_array.shape:
+        raise RuntimeError(f"a scan takes two 1-d arrays of one size, not {in_array.shape} and {out_array.shape}")
+    if in_array.size == 0:
+        return
+    sums = np.cumsum(in_array._np(), axis=0, dtype=in_array._np().dtype)
+    out = out_array._np()
+    if inclusive:
+        out[...] = sums
+    else:
+        out[1:] = sums[:-1]
+        out[0] = 0
+
+
+def array_sum(values: array, out: array | None = None, value_count: int | None = None, axis: int | None = None) -> Any:
+    """The sum of an array's elements, or along an axis: a host value, or an array with `out` or `axis`."""
+    source = values._np() if value_count is None else values._np()[:value_count]
+    rank = values.ndim
+    axes = tuple(range(rank)) if axis is None else axis
+    # float64 while summing, so that long sums of float32 stay exact to the last digits.
+    wide = np.float64 if source.dtype.kind == "f" else source.dtype
+    sums = source.sum(axis=axes, dtype=wide).astype(source.dtype)
+    if out is None and axis is None:
+        return _types.from_native(values._type, np.ascontiguousarray(sums).tobytes())
+    if out is None:
+        shape = tuple(extent for d, extent in enumerate(values.shape) if d != axis) or (1,)
+        out = _create.empty(shape, values.dtype)
+    _same_type(values, out)
+    target = out._np()
+    if target.size != sums.size:
+        raise RuntimeError(f"an output of {out.size} elements does not take a sum of {sums.size}")
+    target[...] = sums.reshape(target.shape)
+    return out
+
+
+def array_inner(a: array, b: array, out: array | None = None, count: int | None = None, axis: int | None = None) -> Any:
+    """The sum of products of two arrays' components: a host scalar, or an array with `out` or `axis`."""
+    _same_type(a, b)
+    if a.shape != b.shape:
+        raise RuntimeError(f"an inner product takes arrays of one shape, not {a.shape} and {b.shape}")
+    products = np.multiply(a._np(), b._np(), dtype=np.float64 if a._np().dtype.kind == "f" else None)
+    if count is not None:
+        products = products[:count]
+    inner = tuple(range(a.ndim, products.ndim))
+    axes = None if axis is None else (axis, *inner)
+    scalar = a.dtype._wp_scalar_type_
+    sums = products.sum(axis=axes).astype(a._np().dtype)
+    if out is None and axis is None:
+        return scalar(sums.item()).value
+    if out is None:
+        out = _create.empty(np.shape(sums) or (1,), scalar)
+    out._np()[...] = sums.reshape(out.shape)
+    return out
+
+
+def array_cast(in_array: array, out_array: array, count: int | None = None) -> None:
+    """Converts the elements of one array to the type of another of the same number of components."""
+    source, target = in_array._np(), out_array._np()
+    if count is not None:
+        source, target = source[:count], target[:count]
+    if source.size != target.size:
+        raise RuntimeError(f"cannot cast {source.shape} to {target.shape}: the number of components differs")
+    with np.errstate(over="ignore", invalid="ignore"):
+        target[...] = source.reshape(target.shape).astype(target.dtype)
+
+
+def radix_sort_pairs(keys: array, values: array, count: int, begin_bit: int = 0, end_bit: int | None = None) -> None:
+    """Sorts the first `count` keys, and their values with them: stable, ascending, every NaN last."""
+    if count > min(keys.size, values.size):
+        raise RuntimeError(f"cannot sort {count} pairs of {keys.size} keys and {values.size} values")
+    k, v = keys._np()[:count], values._np()[:count]
+    order = np.argsort(_bits(k, begin_bit, end_bit), kind="stable")
+    k[...], v[...] = k[order], v[order]
+
+
+def _bits(keys: np.ndarray, begin_bit: int, end_bit: int | None) -> np.ndarray:
+    if (begin_bit == 0 and end_bit is None) or keys.dtype.kind == "f":
+        return keys
+    width = keys.dtype.itemsize * 8
+    end = width if end_bit is None else end_bit
+    if begin_bit == 0 and end == width:
+        return keys
+    raw = keys.view(f"u{keys.dtype.itemsize}")
+    mask = raw.dtype.type((1 << (end - begin_bit)) - 1)
+    return (raw >> raw.dtype.type(begin_bit)) & mask
+
+
+def segmented_sort_pairs(
+    keys: array,
+    values: array,
+    count: int,
+    segment_start_indices: array,
+    segment_end_indices: array | None = None,
+) -> None:
+    """Sorts keys and values within segments, as `radix_sort_pairs` does. Without end indices each starts the next."""
+    starts = segment_start_indices._np()
+    ends = starts[1:] if segment_end_indices is None else segment_end_indices._np()
+    k, v = keys._np(), values._np()
+    for start, end in zip(starts[: len(ends)].tolist(), ends.tolist(), strict=True):
+        order = np.argsort(k[start:end], kind="stable")
+        k[start:end], v[start:end] = k[start:end][order], v[start:end][order]
+
+
+def runlength_encode(
+    values: array,
+    run_values: array,
+    run_lengths: array,
+    run_count: array | None = None,
+    value_count: int | None = None,
+) -> Any:
+    """Writes each run's value and length; gives the number of runs, or writes it to `run_count`."""
+    source = values._np() if value_count is None else values._np()[:value_count]
+    starts = np.flatnonzero(np.concatenate([[True], source[1:] != source[:-1]])) if source.size else np.zeros(0, int)
+    n = len(starts)
+    run_values._np()[:n] = source[starts]
+    run_lengths._np()[:n] = np.diff(np.append(starts, source.size))
+    if run_count is None:
+        return n
+    run_count._np()[0] = n
+    return run_count
