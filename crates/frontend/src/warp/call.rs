@@ -47,7 +47,10 @@ impl Lower<'_, '_> {
             Operand::Static(HostValue::Type(pattern)) => self.construct(&pattern, args, span),
             Operand::Static(HostValue::Builtin(name)) => match name.as_str() {
                 "tid" => self.single_tid(span),
-                _ => self.builtin(&name, args, span),
+                _ => {
+                    let result = self.builtin(&name, args, span)?;
+                    self.store_outputs(&name, call, result, span)
+                }
             },
             Operand::Method(base, name) => self.method(&base, &name, args, span),
             other => {

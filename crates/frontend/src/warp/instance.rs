@@ -91,7 +91,7 @@ impl Callee {
 }
 
 /// Functions of the kernel library, read once.
-fn library() -> &'static Vec<Callee> {
+pub(crate) fn library() -> &'static Vec<Callee> {
     static FUNCTIONS: OnceLock<Vec<Callee>> = OnceLock::new();
     FUNCTIONS.get_or_init(|| {
         let mut all = Vec::new();

@@ -1,6 +1,6 @@
 //! Types and type patterns by the names that users know.
 
-use super::{builtins, instance};
+use super::builtins;
 use crate::{HostValue, TypePattern};
 use ir::{Scalar, Type, TypeKind};
 
@@ -183,8 +183,7 @@ pub(crate) fn library_name(name: &str) -> Option<HostValue> {
     if let Some(ty) = named_type(name) {
         return Some(HostValue::Type(TypePattern::Is(ty)));
     }
-    let is_known = builtins::names().contains(&name) || instance::is_in_library(name);
-    is_known.then(|| HostValue::Builtin(name.to_owned()))
+    builtins::is_builtin(name).then(|| HostValue::Builtin(name.to_owned()))
 }
 
 #[cfg(test)]

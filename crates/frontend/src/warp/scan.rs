@@ -50,7 +50,23 @@ impl<'a> Visitor<'a> for Assigned {
         walk_stmt(self, stmt);
     }
 
-    fn visit_expr(&mut self, _: &'a Expr) {}
+    /// Some builtins store to their arguments: `randf(state)`.
+    fn visit_expr(&mut self, expr: &'a Expr) {
+        if let Expr::Call(call) = expr {
+            let name = match &*call.func {
+                Expr::Name(name) => name.id.as_str(),
+                Expr::Attribute(attribute) => attribute.attr.as_str(),
+                _ => "",
+            };
+            let args = || call.arguments.iter_source_order();
+            for &index in super::builtins::outputs(name, args().count()) {
+                if let Some(arg) = args().nth(index) {
+                    self.target(arg.value());
+                }
+            }
+        }
+        walk_expr(self, expr);
+    }
 }
 
 fn insert(names: &mut Vec<String>, name: &str) {

@@ -1,0 +1,182 @@
+//! Choices, conversions and questions about types; Python's own functions.
+
+use super::{Arg, Call, Row, own};
+use crate::warp::lower::Result;
+use crate::warp::{Lower, Operand, pattern};
+use crate::{HostValue, TypePattern};
+use ir::{Attr, Op, Scalar, Type, TypeKind, Value};
+
+pub(super) const ROWS: &[Row] = &[
+    own("where", "cond, value_if_true, value_if_false", |lower, call| choose(lower, call, [1, 2])),
+    // The order of the old name: what holds comes last.
+    own("select", "cond, value_if_false, value_if_true", |lower, call| choose(lower, call, [2, 1])),
+    own("cast", "a, dtype", cast),
+    own("copy", "a", |_, call| Ok(call.arg(0).operand.clone())),
+    own("block_dim", "", |_, _| Ok(Operand::Static(HostValue::Scalar(Scalar::I32, ir::Const(1))))),
+    own("breakpoint", "", |_, _| Ok(Operand::NONE)),
+    own("int", "x?", |lower, call| convert(lower, call, Type::i32())),
+    own("float", "x?", |lower, call| convert(lower, call, Type::f32())),
+    own("bool", "x?", |lower, call| convert(lower, call, Type::bool())),
+    own("type", "x", type_of),
+    own("isinstance", "x, type", isinstance),
+    own("tuple", "*args", tuple),
+    own("range", "*args", only_in_loops),
+    own("reversed", "sequence", only_in_loops),
+    own("address_of", "x", |lower, call| refuse(lower, call, "pass arrays; `array(ptr=…)` makes one from an address")),
+    own("view", "*args", |lower, call| refuse(lower, call, "slice the array: `a[i]`, `a[i:j]`")),
+    own("_kind", "x", kind),
+    own("_element", "x", element),
+];
+
+/// What to say about a function of Python's that kernels do not have.
+pub(super) fn python_only(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "enumerate" => "loop over `range(len(x))` and index",
+        "zip" => "loop over `range(…)` and index each",
+        "map" | "filter" | "sum" | "any" | "all" | "sorted" => "write a loop",
+        "list" | "dict" | "set" | "bytearray" => "use a tuple, a vector, or `wp.zeros(shape=…, dtype=…)`",
+        "str" | "repr" | "format" | "chr" | "ord" | "hex" => "kernels have no strings; use `printf` with a format",
+        "divmod" => "write `x // y` and `x % y`",
+        "complex" => "kernels have no complex numbers; use `vec2`",
+        "open" | "input" | "exec" | "eval" | "globals" | "locals" | "getattr" | "setattr" | "super" => {
+            "kernels cannot call Python; `wp.static(…)` evaluates an expression when the kernel is compiled"
+        }
+        "isqrt" => "write `int(sqrt(float(n)))`",
+        _ => return None,
+    })
+}
+
+fn choose(lower: &mut Lower<'_, '_>, call: &Call<'_>, [yes, no]: [usize; 2]) -> Result<Operand> {
+    let condition = lower.truth(&call.arg(0).operand, call.arg(0).span)?;
+    if let Operand::Static(HostValue::Bool(holds)) = condition {
+        return Ok(call.arg(if holds { yes } else { no }).operand.clone());
+    }
+    let values = lower.one_type_of_any(call, &[call.arg(yes).clone(), call.arg(no).clone()])?;
+    let condition = lower.value(&condition, call.span)?;
+    Ok(Operand::Value(lower.b().select(condition, values[0], values[1])))
+}
+
+impl Lower<'_, '_> {
+    /// Two arguments of one type, whatever it is.
+    pub(super) fn one_type_of_any(&mut self, call: &Call<'_>, args: &[Arg]) -> Result<Vec<Value>> {
+        let operands: Vec<&Operand> = args.iter().map(|arg| &arg.operand).collect();
+        let typed = args.iter().find(|arg| !Self::is_literal(&arg.operand) && !arg.operand.is_none());
+        let ty = match typed {
+            Some(arg) => self.type_of(&arg.operand),
+            None => self.literal_type(&operands),
+        };
+        let Some(ty) = ty else {
+            let arg = typed.unwrap_or(&args[0]);
+            return Err(self.wrong_type(call, arg, "values"));
+        };
+        let is_null = |arg: &Arg| arg.operand.is_none() && ty.is_array();
+        let mut values = Vec::new();
+        for arg in args {
+            values.push(if is_null(arg) { self.zero(ty) } else { self.unified(call, args, arg, ty)? });
+        }
+        Ok(values)
+    }
+
+    /// The type that literals have together: a float among them makes all floats.
+    fn literal_type(&self, operands: &[&Operand]) -> Option<Type> {
+        let scalars = operands.iter().filter_map(|operand| self.type_of(operand)?.as_scalar());
+        scalars.max().map(Type::scalar)
+    }
+}
+
+/// The same bits as another scalar type.
+fn cast(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
+    let to = lower.scalar_argument(call, call.arg(1))?;
+    let Some(from) = lower.type_of(&call.arg(0).operand).and_then(Type::as_scalar) else {
+        return Err(lower.wrong_type(call, call.arg(0), "a scalar"));
+    };
+    if from.size() != to.size() || from == Scalar::Bool || to == Scalar::Bool {
+        let (from, to) = (lower.name_of(Type::scalar(from)), lower.name_of(Type::scalar(to)));
+        let message = format!("`cast` keeps the bits, but `{from}` and `{to}` differ in size");
+        let report = lower.report("argument-type", call.span, message);
+        return Err(lower.emit(report.help(format!("write `{to}(…)` to convert the value"))));
+    }
+    let value = lower.arg_value(call.arg(0))?;
+    let is_same = from == to;
+    Ok(Operand::Value(if is_same {
+        value
+    } else {
+        lower.b().push1(Op::Bitcast, &[value], Attr::None, Type::scalar(to))
+    }))
+}
+
+fn convert(lower: &mut Lower<'_, '_>, call: &Call<'_>, to: Type) -> Result<Operand> {
+    let operands: Vec<Operand> = call.all().into_iter().map(|arg| arg.operand).collect();
+    let mut args = super::Args::positional(&operands, call.span);
+    args.spans = call.all().iter().map(|arg| arg.span).collect();
+    lower.construct(&TypePattern::Is(to), args, call.span)
+}
+
+fn type_of(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
+    match lower.type_of(&call.arg(0).operand) {
+        Some(ty) => Ok(Operand::Static(HostValue::Type(TypePattern::Is(ty)))),
+        None => Err(lower.wrong_type(call, call.arg(0), "a value")),
+    }
+}
+
+/// Answered when compiling.
+fn isinstance(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
+    let (value, types) = (call.arg(0), call.arg(1));
+    let Some(found) = lower.type_of(&value.operand) else {
+        return Err(lower.wrong_type(call, value, "a value"));
+    };
+    let candidates = match &types.operand {
+        Operand::Tuple(_) | Operand::Static(HostValue::Tuple(_)) => lower.items(&types.operand, types.span)?,
+        one => vec![one.clone()],
+    };
+    let mut holds = false;
+    for operand in candidates {
+        holds |= match operand {
+            Operand::Static(HostValue::Type(wanted)) => pattern::matches(&wanted, found),
+            _ => return Err(lower.wrong_type(call, types, "a type such as `float` here")),
+        };
+    }
+    Ok(Operand::Static(HostValue::Bool(holds)))
+}
+
+/// The items of one sequence, or of several arguments, as a tuple.
+fn tuple(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
+    match call.rest.as_slice() {
+        [only] => Ok(Operand::Tuple(lower.items(&only.operand, only.span)?)),
+        all => Ok(Operand::Tuple(all.iter().map(|arg| arg.operand.clone()).collect())),
+    }
+}
+
+fn only_in_loops(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
+    let message = format!("`{}` can only stand after `in` of a `for` loop", call.name);
+    Err(lower.error("unsupported-syntax", call.span, message))
+}
+
+fn refuse(lower: &mut Lower<'_, '_>, call: &Call<'_>, help: &str) -> Result<Operand> {
+    let report = lower.report("unsupported-function", call.span, format!("`{}` is not supported", call.name));
+    Err(lower.emit(report.help(help)))
+}
+
+/// For the library: what sort of type an argument has.
+fn kind(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
+    let name = match lower.type_of(&call.arg(0).operand).map(Type::kind) {
+        Some(TypeKind::Scalar(_)) => "scalar",
+        Some(TypeKind::Vector { .. }) => "vector",
+        Some(TypeKind::Matrix { .. }) => "matrix",
+        Some(TypeKind::Quat(_)) => "quat",
+        Some(TypeKind::Transform(_)) => "transform",
+        Some(TypeKind::Struct(_)) => "struct",
+        Some(TypeKind::Tuple(_)) => "tuple",
+        Some(TypeKind::Array { .. }) => "array",
+        None => "none",
+    };
+    Ok(Operand::Static(HostValue::Str(name.into())))
+}
+
+/// For the library: the scalar type inside an argument.
+fn element(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
+    match lower.type_of(&call.arg(0).operand).and_then(Type::element) {
+        Some(scalar) => Ok(Operand::Static(HostValue::Type(TypePattern::Is(Type::scalar(scalar))))),
+        None => Err(lower.wrong_type(call, call.arg(0), "a number or a vector")),
+    }
+}
