@@ -5,6 +5,7 @@ use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
+use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pyo3::create_exception!(
@@ -86,11 +87,31 @@ pub(crate) fn argument_error(py: Python<'_>, message: String) -> PyErr {
     }
 }
 
+thread_local! {
+    /// Whether a panic of this thread becomes an exception, and the last such panic's text and place.
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+    static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// Keeps quiet about panics that become exceptions; others are printed as ever.
+pub(crate) fn install_panic_hook() {
+    let print = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if GUARDED.get() {
+            PANIC.replace(panic.to_string());
+        } else {
+            print(panic);
+        }
+    }));
+}
+
 /// Runs what Python called. A panic is a bug of ours: it becomes an exception that `except Exception` catches.
 pub(crate) fn guarded<T>(run: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
-    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("unknown");
+    let before = GUARDED.replace(true);
+    let result = catch_unwind(AssertUnwindSafe(run));
+    GUARDED.set(before);
+    result.unwrap_or_else(|_| {
+        let text = PANIC.take();
         Err(PyRuntimeError::new_err(format!("internal error, please report: {text}")))
     })
 }

@@ -130,7 +130,10 @@ impl Kernel {
             return Ok(*known);
         }
         let read = CompileOptions::read(options)?;
-        *last = Some((given.clone().unbind(), read));
+        let before = last.replace((given.clone().unbind(), read));
+        // Freeing a dictionary may run Python code, which may come back here.
+        drop(last);
+        drop(before);
         Ok(read)
     }
 

@@ -154,6 +154,7 @@ fn default_cache_dir() -> Option<std::path::PathBuf> {
 fn native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = m.py();
     print::install();
+    errors::install_panic_hook();
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     m.add_class::<PyIrType>()?;
     m.add_class::<array::Array>()?;
