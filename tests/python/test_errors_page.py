@@ -1,0 +1,37 @@
+"""docs/errors.md: the example of every code has the mistake that the code stands for."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+import gridstride as wp
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "errors.md"
+SECTION = re.compile(r"^### `([a-z-]+)`\n(.*?)(?=^##)", re.MULTILINE | re.DOTALL)
+EXAMPLE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# What Python itself refuses first, or what no text can show.
+WITHOUT_EXAMPLE = {"jump-outside-loop", "no-source"}
+
+SECTIONS = {code: EXAMPLE.findall(text) for code, text in SECTION.findall(PAGE.read_text(encoding="utf-8"))}
+
+
+def test_every_section_has_an_example():
+    assert len(SECTIONS) > 20
+    assert {code for code, examples in SECTIONS.items() if not examples} == WITHOUT_EXAMPLE
+
+
+@pytest.mark.parametrize("code", sorted(SECTIONS.keys() - WITHOUT_EXAMPLE))
+def test_example(code, tmp_path):
+    (example,) = SECTIONS[code]
+    file = tmp_path / "example.py"
+    file.write_text("import gridstride as wp\n\n\n" + example, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("example", file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    with pytest.raises(wp.CompileError) as error:
+        module.kernel.compile()
+    assert [diagnostic[0] for diagnostic in error.value.diagnostics] == [code]
+    assert f"error[{code}]" in str(error.value)
+    assert "example.py:" in str(error.value)
