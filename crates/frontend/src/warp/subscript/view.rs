@@ -1,0 +1,146 @@
+//! Subscripts of arrays: elements, rows, slices.
+
+use super::super::lower::{Lower, Result};
+use super::super::operand::Operand;
+use super::{Access, Index, Place};
+use diagnostics::Span;
+use ir::{Attr, Op, Scalar, Site, SiteKind, Value};
+
+impl Lower<'_, '_> {
+    /// `a[i, j]`: an element where every dimension has an integer, else a view.
+    pub(super) fn array_place(&mut self, array: Value, indices: &[Index], name: &str, span: Span) -> Result<Place> {
+        let rank = self.rank(array);
+        if indices.len() > rank {
+            let (elem, _) = self.ty(array).as_array().unwrap_or_else(|| panic!("an array has an element type"));
+            let dimensions = if rank == 1 { "1 dimension".to_owned() } else { format!("{rank} dimensions") };
+            let message = format!("`{name}` has {dimensions}, found {} indices", indices.len());
+            let mut report = self.report("too-many-indices", span, message);
+            if elem.is_composite() {
+                report =
+                    report.help(format!("index the `{}` that it holds in a subscript of its own", self.name_of(elem)));
+            }
+            return Err(self.emit(report));
+        }
+        let is_slice = |(operand, _): &Index| matches!(operand, Operand::Slice(_));
+        if indices.len() == rank && !indices.iter().any(is_slice) {
+            return self.element(array, indices, name, span).map(Place::Memory);
+        }
+        let mut view = array;
+        let mut dim = 0;
+        for (index, at) in indices {
+            if let Operand::Slice(bounds) = index {
+                view = self.slice_view(view, dim, bounds, *at)?;
+                dim += 1;
+            } else {
+                let index = self.wrapped(view, index, dim, *at)?;
+                self.check_row(view, index, dim, name, span);
+                view = self.b().row(view, index, dim);
+            }
+        }
+        Ok(Place::Operand(Operand::Value(view)))
+    }
+
+    /// The element at one integer a dimension; in checked mode the bounds are checked here.
+    pub(crate) fn element(&mut self, array: Value, indices: &[Index], name: &str, span: Span) -> Result<Access> {
+        let (ty, _) = self.ty(array).as_array().unwrap_or_else(|| panic!("an array has an element type"));
+        let mut values = Vec::new();
+        for (dim, (index, at)) in (0..).zip(indices) {
+            values.push(self.wrapped(array, index, dim, *at)?);
+        }
+        if self.unit.options.checked {
+            let site = self.unit.module.add_site(Site { kind: SiteKind::ArrayIndex, span, name: name.to_owned() });
+            let operands = [&[array], &values[..]].concat();
+            self.b().check(Op::CheckBounds, &operands, site);
+        }
+        let name = name.to_owned();
+        Ok(Access { array, indices: values, path: Vec::new(), path_indices: Vec::new(), ty, name, span })
+    }
+
+    /// An index as an i64; a negative one counts from the end.
+    pub(super) fn wrapped(&mut self, array: Value, index: &Operand, dim: u32, at: Span) -> Result<Value> {
+        let value = self.index(index, at)?;
+        Ok(if self.may_be_negative(index) { self.b().wrap_index(array, value, dim) } else { value })
+    }
+
+    fn check_row(&mut self, array: Value, index: Value, dim: u32, name: &str, span: Span) {
+        if self.unit.options.checked {
+            let site = self.unit.module.add_site(Site { kind: SiteKind::ArrayIndex, span, name: name.to_owned() });
+            let extent = self.b().extent(array, dim);
+            self.b().check(Op::CheckIndex, &[index, extent], site);
+        }
+    }
+
+    fn rank(&self, array: Value) -> usize {
+        self.ty(array).as_array().map_or(0, |(_, rank)| rank as usize)
+    }
+
+    /// `a[start:stop:step]` along a dimension, bounds clamped as Python does.
+    fn slice_view(&mut self, array: Value, dim: u32, bounds: &[Operand; 3], at: Span) -> Result<Value> {
+        let [start, stop, step] = bounds;
+        if start.is_none() && stop.is_none() && (step.is_none() || step.as_int() == Some(1)) {
+            return Ok(array);
+        }
+        let step = match step.as_int() {
+            _ if step.is_none() => 1,
+            Some(0) => return Err(self.error("slice-step", at, "slice step cannot be zero")),
+            Some(step) if i64::try_from(step).is_ok() => step,
+            Some(_) => return Err(self.error("literal-range", at, "the step of this slice does not fit `int64`")),
+            None => {
+                let what = self.describe(step);
+                let report = self
+                    .report("slice-step", at, format!("the step of a slice must be a constant, found {what}"))
+                    .help("compute the index of each element instead");
+                return Err(self.emit(report));
+            }
+        };
+        let n = self.b().extent(array, dim);
+        let zero = self.b().int(Scalar::I64, 0);
+        // Forward slices stop between 0 and n, backward ones between -1 and n - 1.
+        let (first, least, most) = if step > 0 {
+            (zero, zero, n)
+        } else {
+            let minus_one = self.b().int(Scalar::I64, -1);
+            let last = self.b().binary(Op::Add, n, minus_one);
+            (last, minus_one, last)
+        };
+        let end = if step > 0 { most } else { least };
+        let start = self.clamped(start, array, dim, [first, least, most], at)?;
+        let stop = self.clamped(stop, array, dim, [end, least, most], at)?;
+        let (low, high) = if step > 0 { (start, stop) } else { (stop, start) };
+        let distance = self.b().binary(Op::Sub, high, low);
+        let count = self.slice_count(distance, step);
+        let count = self.b().binary(Op::Max, count, zero);
+        let step = self.b().int(Scalar::I64, step);
+        let ty = self.ty(array);
+        Ok(self.b().push1(Op::Subarray, &[array, start, count, step], Attr::Index(dim), ty))
+    }
+
+    /// How many steps fit a distance, rounded up; not positive for a distance that is not.
+    fn slice_count(&mut self, distance: Value, step: i128) -> Value {
+        let step = step.abs();
+        if step == 1 {
+            return distance;
+        }
+        let round = self.b().int(Scalar::I64, step - 1);
+        let step = self.b().int(Scalar::I64, step);
+        let sum = self.b().binary(Op::Add, distance, round);
+        self.b().binary(Op::Div, sum, step)
+    }
+
+    /// A bound of a slice, counted from the end where negative, between `least` and `most`.
+    fn clamped(
+        &mut self,
+        bound: &Operand,
+        array: Value,
+        dim: u32,
+        [default, least, most]: [Value; 3],
+        at: Span,
+    ) -> Result<Value> {
+        if bound.is_none() {
+            return Ok(default);
+        }
+        let value = self.wrapped(array, bound, dim, at)?;
+        let value = self.b().binary(Op::Max, value, least);
+        Ok(self.b().binary(Op::Min, value, most))
+    }
+}
