@@ -1,1 +1,175 @@
-//! (being written)
+//! The CPU's thread pool: runs a compiled kernel over all threads of a launch, on every core.
+//!
+//! In: an entry point of `runtime::abi`, packed arguments, the launch's shape, its failure record. Out: all threads have
+//! run when [`Pool::launch`] returns.
+//!
+//! The caller takes part. It runs the first chunks alone, measuring; only work that is worth the hand-off is opened to
+//! the workers, and only long work wakes those that sleep. So a small launch costs no more than a call, whatever the
+//! kernel. Workers spin for a moment after a launch, since launches come in series, and then park.
+//!
+//! ```
+//! use runtime::{Fault, LaunchBounds};
+//! use runtime_cpu::Pool;
+//! unsafe extern "C" fn kernel(args: *const u8, _: *const LaunchBounds, begin: i64, end: i64, _: *const Fault) {
+//!     for i in begin..end {
+//!         // SAFETY: the launch below passes ten elements, and each thread writes its own.
+//!         unsafe { *args.cast_mut().cast::<i64>().add(i as usize) = i };
+//!     }
+//! }
+//! let mut out = [0i64; 10];
+//! let bounds = LaunchBounds { extents: [10, 1, 1, 1] };
+//! // SAFETY: `kernel` writes the ten elements only.
+//! unsafe { Pool::global().launch(kernel, out.as_mut_ptr().cast(), &bounds, &Fault::default()) };
+//! assert_eq!(out, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+//! ```
+
+mod crew;
+mod pace;
+
+pub use pace::Pace;
+
+use crew::{Crew, Job};
+use runtime::{EntryPoint, Fault, LaunchBounds};
+use std::num::NonZero;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
+
+/// Worker threads that wait for launches. Several threads may launch at once: who finds the workers taken runs alone.
+#[derive(Debug)]
+pub struct Pool {
+    /// Threads that a launch may use, the caller among them. The crew follows at the next launch that wants it.
+    wanted: AtomicUsize,
+    /// Belongs to the process `Workers::process`; a child made by `fork` has none of the threads and starts anew.
+    workers: AtomicPtr<Workers>,
+}
+
+#[derive(Debug)]
+struct Workers {
+    process: u32,
+    /// Locked while a launch uses the workers.
+    crew: Mutex<Option<Crew>>,
+}
+
+impl Workers {
+    fn new() -> Box<Workers> {
+        Box::new(Workers { process: std::process::id(), crew: Mutex::new(None) })
+    }
+}
+
+impl Pool {
+    /// A pool whose launches use `n_threads` threads, at least one: the caller. Workers start when first needed.
+    pub fn new(n_threads: usize) -> Pool {
+        let workers = AtomicPtr::new(Box::into_raw(Workers::new()));
+        Pool { wanted: AtomicUsize::new(n_threads.max(1)), workers }
+    }
+
+    /// The process's pool: as many threads as `GRIDSTRIDE_NUM_THREADS` says, else as the machine can run at once.
+    pub fn global() -> &'static Pool {
+        static POOL: OnceLock<Pool> = OnceLock::new();
+        POOL.get_or_init(|| {
+            let chosen = std::env::var("GRIDSTRIDE_NUM_THREADS").ok().and_then(|text| text.trim().parse().ok());
+            let available = || std::thread::available_parallelism().map_or(1, NonZero::get);
+            Pool::new(chosen.filter(|&n| n > 0).unwrap_or_else(available))
+        })
+    }
+
+    /// Threads that a launch may use, the caller among them.
+    pub fn num_threads(&self) -> usize {
+        self.wanted.load(Ordering::Relaxed)
+    }
+
+    /// Changes how many threads later launches may use; 0 counts as 1.
+    pub fn set_num_threads(&self, n_threads: usize) {
+        self.wanted.store(n_threads.clamp(1, crew::MAX_WORKERS + 1), Ordering::Relaxed);
+    }
+
+    /// Runs every thread of a launch and returns when all are done. A launch with an extent of 0 runs nothing; so does
+    /// one whose thread count does not fit an i64, which the caller refuses beforehand.
+    ///
+    /// # Safety
+    /// `entry` is a kernel that finds its arguments at `args`, and may run on several threads at once.
+    pub unsafe fn launch(&self, entry: EntryPoint, args: *const u8, bounds: &LaunchBounds, fault: &Fault) {
+        // SAFETY: the caller's promise.
+        unsafe { self.launch_at(&Pace::DEFAULT, entry, args, bounds, fault) }
+    }
+
+    /// As [`Pool::launch`], with the caller's own idea of when other threads pay.
+    ///
+    /// # Safety
+    /// As for [`Pool::launch`].
+    pub unsafe fn launch_at(
+        &self,
+        pace: &Pace,
+        entry: EntryPoint,
+        args: *const u8,
+        bounds: &LaunchBounds,
+        fault: &Fault,
+    ) {
+        let Some(n) = bounds.n_threads().filter(|&n| n > 0 && bounds.extents.iter().all(|&extent| extent > 0)) else {
+            return;
+        };
+        let job = Job { entry, args, bounds, fault, n, chunk: pace.chunk(n) };
+        if self.num_threads() == 1 || job.n_chunks() == 1 {
+            // SAFETY: the caller's promise, for this and what follows.
+            return unsafe { job.run(0, n) };
+        }
+        // SAFETY: as above.
+        let Some((first, rest)) = (unsafe { pace.run_alone(&job) }) else { return };
+        let Ok(mut crew) = self.workers().crew.try_lock() else {
+            // Another launch has the workers, or this one was made from within a launch.
+            // SAFETY: as above.
+            return unsafe { job.run(first * job.chunk, n) };
+        };
+        let n_workers = self.num_threads() - 1;
+        if crew.as_ref().is_none_or(|crew| crew.wanted != n_workers) {
+            *crew = None;
+            *crew = Some(Crew::start(n_workers));
+        }
+        if let Some(crew) = crew.as_ref() {
+            // SAFETY: as above; the lock makes this the crew's only job.
+            unsafe { crew.run(&job, first, rest > pace.wake_above) };
+        }
+    }
+
+    fn workers(&self) -> &Workers {
+        let current = self.workers.load(Ordering::Acquire);
+        // SAFETY: the pointer comes from a box that is freed by `drop` only, or leaked below.
+        let workers = unsafe { &*current };
+        if workers.process == std::process::id() {
+            return workers;
+        }
+        // A child process: the workers do not exist here, and the lock may be held by a thread that does not either.
+        let fresh = Box::into_raw(Workers::new());
+        match self.workers.compare_exchange(current, fresh, Ordering::AcqRel, Ordering::Acquire) {
+            // SAFETY: from the box above, now the pool's. The old one is leaked: others may still look at it.
+            Ok(_) => unsafe { &*fresh },
+            // SAFETY: the box was not shared; the other pointer was just put in by a thread of this process.
+            Err(other) => unsafe {
+                drop(Box::from_raw(fresh));
+                &*other
+            },
+        }
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        let workers = *self.workers.get_mut();
+        // SAFETY: the pointer comes from a box, and nobody else has the pool.
+        let workers = unsafe { Box::from_raw(workers) };
+        if workers.process != std::process::id() {
+            // The threads to join belong to the parent process.
+            std::mem::forget(workers);
+        }
+    }
+}
+
+/// [`Pool::num_threads`] of the process's pool.
+pub fn num_threads() -> usize {
+    Pool::global().num_threads()
+}
+
+/// [`Pool::set_num_threads`] of the process's pool.
+pub fn set_num_threads(n_threads: usize) {
+    Pool::global().set_num_threads(n_threads);
+}

@@ -1,0 +1,230 @@
+//! Workers and how they join a job.
+//!
+//! One word says everything: the number of the job, whether it is open, and how many workers are in it. A worker joins
+//! by adding itself while the job is open; the launching thread closes the job when no chunk is left and waits until
+//! the workers have gone. So nobody touches a job after its launch returned, however late a worker wakes.
+
+use runtime::{EntryPoint, Fault, LaunchBounds};
+use std::cell::UnsafeCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::thread::{JoinHandle, Thread};
+use std::time::{Duration, Instant};
+
+pub(crate) const MAX_WORKERS: usize = 1023;
+
+/// How long a worker looks for the next job before it parks.
+const SPIN: Duration = Duration::from_micros(50);
+
+/// A kernel's code has at most half a megabyte of locals; text output may call back into the host language.
+const STACK: usize = 8 << 20;
+
+const OPEN: u64 = 1 << 16;
+const COUNT: u64 = OPEN - 1;
+const NUMBER: u64 = !(OPEN | COUNT);
+const NEXT_NUMBER: u64 = OPEN << 1;
+
+/// A launch, cut into chunks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Job {
+    pub(crate) entry: EntryPoint,
+    pub(crate) args: *const u8,
+    pub(crate) bounds: *const LaunchBounds,
+    pub(crate) fault: *const Fault,
+    pub(crate) n: i64,
+    pub(crate) chunk: i64,
+}
+
+impl Job {
+    pub(crate) fn n_chunks(&self) -> i64 {
+        self.n / self.chunk + i64::from(self.n % self.chunk != 0)
+    }
+
+    /// The first thread of a chunk, or `n` past the last chunk.
+    pub(crate) fn start(&self, chunk: i64) -> i64 {
+        chunk.checked_mul(self.chunk).map_or(self.n, |start| start.min(self.n))
+    }
+
+    /// Runs threads `begin..end` here.
+    ///
+    /// # Safety
+    /// The launch's pointers are live and fit its kernel, and `begin..end` lies in `0..n`.
+    pub(crate) unsafe fn run(&self, begin: i64, end: i64) {
+        // SAFETY: the caller's promise.
+        unsafe { (self.entry)(self.args, self.bounds, begin, end, self.fault) }
+    }
+}
+
+#[derive(Debug)]
+struct Shared {
+    /// Number of the job, `OPEN`, count of workers in it.
+    state: AtomicU64,
+    job: UnsafeCell<Option<Job>>,
+    /// The next chunk that nobody has.
+    next: AtomicI64,
+    stops: AtomicBool,
+}
+
+// SAFETY: `job` is written only while no job is open and no worker is in one, which `state` orders.
+unsafe impl Sync for Shared {}
+// SAFETY: the pointers in `job` are used only while their launch waits.
+unsafe impl Send for Shared {}
+
+#[derive(Debug)]
+struct Worker {
+    thread: Thread,
+    sleeps: Arc<AtomicBool>,
+}
+
+impl Worker {
+    /// Returns at once where the worker is awake.
+    fn wake(&self) {
+        if self.sleeps.swap(false, Ordering::SeqCst) {
+            self.thread.unpark();
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Crew {
+    /// How many workers were asked for; fewer where the system refused to start them.
+    pub(crate) wanted: usize,
+    shared: Arc<Shared>,
+    workers: Vec<Worker>,
+    handles: Vec<JoinHandle<()>>,
+}
+
+impl Crew {
+    pub(crate) fn start(n_workers: usize) -> Crew {
+        let shared = Arc::new(Shared {
+            state: AtomicU64::new(0),
+            job: UnsafeCell::new(None),
+            next: AtomicI64::new(0),
+            stops: AtomicBool::new(false),
+        });
+        let mut crew = Crew { wanted: n_workers, shared, workers: Vec::new(), handles: Vec::new() };
+        for _ in 0..n_workers.min(MAX_WORKERS) {
+            let (shared, sleeps) = (crew.shared.clone(), Arc::new(AtomicBool::new(false)));
+            let its_sleeps = sleeps.clone();
+            let builder = std::thread::Builder::new().name("gridstride".into()).stack_size(STACK);
+            // A system out of threads still has this one.
+            let Ok(handle) = builder.spawn(move || work(&shared, &its_sleeps)) else { break };
+            crew.workers.push(Worker { thread: handle.thread().clone(), sleeps });
+            crew.handles.push(handle);
+        }
+        crew
+    }
+
+    /// Runs the chunks from `first` on, together with the workers.
+    ///
+    /// # Safety
+    /// As for [`Job::run`], and no other job runs on this crew.
+    pub(crate) unsafe fn run(&self, job: &Job, first: i64, wake: bool) {
+        let shared = &*self.shared;
+        // SAFETY: no job is open and no worker is in one, so nobody reads the cell.
+        unsafe { *shared.job.get() = Some(*job) };
+        shared.next.store(first, Ordering::Relaxed);
+        let number = (shared.state.load(Ordering::Relaxed) & NUMBER).wrapping_add(NEXT_NUMBER);
+        // Sequentially consistent, like the sleeper's side: either it sees the job or we see it asleep.
+        shared.state.store(number | OPEN, Ordering::SeqCst);
+        if wake {
+            let n_left = usize::try_from(job.n_chunks() - first).unwrap_or(usize::MAX);
+            for worker in self.workers.iter().take(n_left) {
+                worker.wake();
+                // Waking all takes a while on a large machine; the work may be done before.
+                if shared.next.load(Ordering::Relaxed) >= job.n_chunks() {
+                    break;
+                }
+            }
+        }
+        // SAFETY: the caller's promise.
+        unsafe { shared.run_chunks(job) };
+        shared.state.fetch_and(!OPEN, Ordering::Relaxed);
+        let mut rounds = 0u32;
+        while shared.state.load(Ordering::Acquire) & COUNT != 0 {
+            rounds += 1;
+            // At most a chunk's time is left, unless the system has taken the worker off its core.
+            if rounds < 1000 { std::hint::spin_loop() } else { std::thread::yield_now() }
+        }
+    }
+}
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        self.shared.stops.store(true, Ordering::SeqCst);
+        for worker in &self.workers {
+            worker.wake();
+        }
+        for handle in self.handles.drain(..) {
+            // A worker does not panic; were it to, there is nothing left to do for it.
+            let _ = handle.join();
+        }
+    }
+}
+
+impl Shared {
+    /// # Safety
+    /// As for [`Job::run`].
+    unsafe fn run_chunks(&self, job: &Job) {
+        let n_chunks = job.n_chunks();
+        loop {
+            let chunk = self.next.fetch_add(1, Ordering::Relaxed);
+            if chunk >= n_chunks {
+                return;
+            }
+            // SAFETY: the caller's promise; the chunk number is below `n_chunks`.
+            unsafe { job.run(job.start(chunk), job.start(chunk + 1)) };
+        }
+    }
+}
+
+fn work(shared: &Shared, sleeps: &AtomicBool) {
+    // No job has this number.
+    let mut done = u64::MAX;
+    loop {
+        let Some(state) = wait(shared, sleeps, done) else { return };
+        let joined = shared.state.compare_exchange_weak(state, state + 1, Ordering::AcqRel, Ordering::Relaxed);
+        if joined.is_err() {
+            continue;
+        }
+        done = state & NUMBER;
+        // SAFETY: the job was open and now counts this worker, so its launch waits and the cell does not change.
+        unsafe {
+            if let Some(job) = *shared.job.get() {
+                shared.run_chunks(&job);
+            }
+        }
+        shared.state.fetch_sub(1, Ordering::Release);
+    }
+}
+
+/// Waits for an open job other than `done`: spins, then parks. `None` when the crew is dismissed.
+fn wait(shared: &Shared, sleeps: &AtomicBool, done: u64) -> Option<u64> {
+    let is_new = |state: u64| state & OPEN != 0 && state & NUMBER != done;
+    let mut start = None;
+    let mut rounds = 0u32;
+    loop {
+        let state = shared.state.load(Ordering::Acquire);
+        if is_new(state) {
+            return Some(state);
+        }
+        if shared.stops.load(Ordering::Relaxed) {
+            return None;
+        }
+        std::hint::spin_loop();
+        rounds += 1;
+        // The clock costs more than a look at the state.
+        if !rounds.is_multiple_of(64) || start.get_or_insert_with(Instant::now).elapsed() < SPIN {
+            continue;
+        }
+        sleeps.store(true, Ordering::SeqCst);
+        while sleeps.load(Ordering::SeqCst) {
+            if is_new(shared.state.load(Ordering::SeqCst)) || shared.stops.load(Ordering::SeqCst) {
+                sleeps.store(false, Ordering::SeqCst);
+                break;
+            }
+            std::thread::park();
+        }
+        start = None;
+    }
+}

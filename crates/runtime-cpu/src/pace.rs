@@ -1,0 +1,83 @@
+//! How a launch is cut into chunks, and when it is worth other threads.
+//!
+//! Chunks depend on the number of threads of the launch alone, never on the number of workers, so a kernel sees the
+//! same cuts on every machine.
+
+use crate::crew::Job;
+use std::time::{Duration, Instant};
+
+/// When a launch is shared. All but the defaults are for tests and for callers that know a kernel's cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    /// A launch is cut into about this many chunks.
+    pub n_chunks: i64,
+    /// A chunk has at least this many threads, but a sixteenth of the launch is always enough.
+    pub min_chunk: i64,
+    /// Work expected to take longer than this is opened to workers that are awake.
+    pub share_above: Duration,
+    /// Work expected to take longer than this wakes workers.
+    pub wake_above: Duration,
+}
+
+impl Pace {
+    /// A worker that spins joins within a microsecond, one that is parked in about 20 microseconds.
+    pub const DEFAULT: Pace = Pace {
+        n_chunks: 256,
+        min_chunk: 32,
+        share_above: Duration::from_micros(3),
+        wake_above: Duration::from_micros(40),
+    };
+
+    /// Shares every launch of two chunks or more at once.
+    pub const EAGER: Pace =
+        Pace { n_chunks: 256, min_chunk: 1, share_above: Duration::ZERO, wake_above: Duration::ZERO };
+
+    /// Threads in each chunk of a launch of `n`; the last one may be smaller.
+    pub fn chunk(&self, n: i64) -> i64 {
+        let ceil = |parts: i64| n / parts + i64::from(n % parts != 0);
+        let chunk = ceil(self.n_chunks.max(1)).max(self.min_chunk.min(ceil(16))).max(1);
+        // Whole cache lines, so that two threads rarely write to one.
+        if chunk >= 64 { chunk.checked_add(63).map_or(chunk, |n| n & !63) } else { chunk }
+    }
+
+    /// Runs a job on this thread while that is best. `None` when it is done; else the first chunk that is left and the
+    /// time that the rest would take.
+    ///
+    /// The stretch doubles, so that a cheap job costs few looks at the clock and one whose start is cheaper than the
+    /// rest is still found out.
+    ///
+    /// # Safety
+    /// As for [`Job::run`].
+    pub(crate) unsafe fn run_alone(&self, job: &Job) -> Option<(i64, Duration)> {
+        let n_chunks = job.n_chunks();
+        let (mut first, mut stretch) = (0, 1);
+        let mut before = Instant::now();
+        loop {
+            let end = (first + stretch).min(n_chunks);
+            // SAFETY: the caller's promise; the chunk number is below `n_chunks`.
+            unsafe { job.run(first * job.chunk, job.start(end)) };
+            let left = n_chunks - end;
+            if left == 0 {
+                return None;
+            }
+            let now = Instant::now();
+            let rest = (now - before).mul_f64(left as f64 / (end - first) as f64);
+            if rest >= self.share_above {
+                return Some((end, rest));
+            }
+            (first, stretch, before) = (end, 2 * stretch, now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_are_few_and_not_tiny() {
+        let chunks: Vec<i64> = [1, 8, 100, 1000, 10_000, 1 << 20].map(|n| Pace::DEFAULT.chunk(n)).into();
+        assert_eq!(chunks, [1, 1, 7, 32, 40, 4096]);
+        assert!(Pace::DEFAULT.chunk(i64::MAX) > i64::MAX / 257);
+    }
+}
