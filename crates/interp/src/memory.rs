@@ -148,7 +148,11 @@ pub(crate) fn view(view: &View, frame: &mut [u64]) {
         frame[dst + 1 + dim] = count as u64;
         frame[dst + 1 + rank + dim] = stride.wrapping_mul(step) as u64;
     } else {
-        frame.copy_within(array + 2..array + 1 + rank, dst + 1);
-        frame.copy_within(array + 2 + rank..array + 1 + 2 * rank, dst + rank);
+        // The other dimensions' extents and strides close up.
+        let others = (0..rank).filter(|other| *other != dim).enumerate();
+        for (to, from) in others {
+            frame[dst + 1 + to] = frame[array + 1 + from];
+            frame[dst + rank + to] = frame[array + 1 + rank + from];
+        }
     }
 }

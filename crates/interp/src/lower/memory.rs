@@ -35,7 +35,7 @@ impl Lower<'_> {
                 let dst = self.define(inst.result());
                 self.push(Step::IsNull { dst, array: self.slot(inst.operands[0]) });
             }
-            Op::Row => self.view(inst, 0, None),
+            Op::Row => self.view(inst, index(inst), None),
             Op::Subarray => {
                 let count_step = (self.slot(inst.operands[2]), self.slot(inst.operands[3]));
                 self.view(inst, index(inst), Some(count_step));
