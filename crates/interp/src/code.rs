@@ -226,6 +226,13 @@ pub(crate) enum Step {
         src: Slot,
     },
     Move(Move),
+    /// Of one word.
+    Select1 {
+        dst: Slot,
+        condition: Slot,
+        a: Slot,
+        b: Slot,
+    },
     Select {
         dst: Slot,
         condition: Slot,

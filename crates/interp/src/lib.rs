@@ -134,8 +134,8 @@ impl Program {
         let mut frame = code.template.clone();
         fill(&mut frame, &self.unpack(func, args));
         let mut thread = Thread::new(&self.codes, bounds.extents);
-        for number in begin..end {
-            thread.tid = bounds.index(number);
+        thread.tid = bounds.index(begin);
+        for _ in begin..end {
             // SAFETY: the caller gives true descriptors (see `launch`).
             match unsafe { thread.run(code, &mut frame) } {
                 Ok(()) => {}
@@ -145,6 +145,7 @@ impl Program {
                 }
             }
             thread.end(code, &mut frame);
+            advance(&mut thread.tid, &bounds.extents);
         }
     }
 
@@ -156,6 +157,17 @@ impl Program {
             InterpValue::from_bytes(ty, &args[start..at])
         };
         self.signatures[func.index()].params.iter().map(take).collect()
+    }
+}
+
+/// The index of the next thread.
+fn advance(index: &mut [i64; MAX_RANK], extents: &[i64; MAX_RANK]) {
+    for dim in (0..MAX_RANK).rev() {
+        index[dim] += 1;
+        if index[dim] < extents[dim] {
+            return;
+        }
+        index[dim] = 0;
     }
 }
 

@@ -59,6 +59,10 @@ impl<'p> Thread<'p> {
                     frame[*dst as usize] = function(frame[*a as usize], frame[*b as usize], frame[*c as usize]);
                 }
                 Step::Move1 { dst, src } => frame[*dst as usize] = frame[*src as usize],
+                Step::Select1 { dst, condition, a, b } => {
+                    let src = if frame[*condition as usize] != 0 { a } else { b };
+                    frame[*dst as usize] = frame[*src as usize];
+                }
                 Step::Jump { target } => pc = *target as usize,
                 Step::JumpUnless { condition, target } => {
                     if frame[*condition as usize] == 0 {
@@ -200,6 +204,7 @@ impl<'p> Thread<'p> {
             | Step::Binary { .. }
             | Step::Ternary { .. }
             | Step::Move1 { .. }
+            | Step::Select1 { .. }
             | Step::Load(_)
             | Step::Store(_)
             | Step::Atomic(_)

@@ -33,7 +33,12 @@ impl Lower<'_> {
             Op::Select => {
                 let dst = self.define(result);
                 let [condition, a, b] = [first, inst.operands[1], inst.operands[2]].map(|value| self.slot(value));
-                self.push(Step::Select { dst, condition, a, b, n: self.n_words(result) as u32 });
+                let n = self.n_words(result) as u32;
+                self.push(if n == 1 {
+                    Step::Select1 { dst, condition, a, b }
+                } else {
+                    Step::Select { dst, condition, a, b, n }
+                });
             }
             Op::Cast => self.convert(inst, cast(self.element(first), self.element(result))),
             Op::Bitcast => self.convert(inst, bitcast(self.element(result))),
