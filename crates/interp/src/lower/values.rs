@@ -2,7 +2,7 @@
 
 use super::{Lower, index};
 use crate::code::{DynamicComponent, MatMul, Move, Step, TernaryN};
-use crate::scalar::{Meaning, binary, bitcast, cast, meaning};
+use crate::scalar::{Meaning, binary, cast, meaning};
 use ir::{Inst, Op, Type, TypeKind, Value};
 
 impl Lower<'_> {
@@ -41,7 +41,7 @@ impl Lower<'_> {
                 });
             }
             Op::Cast => self.convert(inst, cast(self.element(first), self.element(result))),
-            Op::Bitcast => self.convert(inst, bitcast(self.element(result))),
+            Op::Bitcast => self.alias(result, self.slot(first)),
             Op::Construct => {
                 let mut dst = self.define(result);
                 for &component in &inst.operands {

@@ -108,11 +108,6 @@ pub fn cast(from: Scalar, to: Scalar) -> Unary {
     }
 }
 
-/// The op `bitcast` to a scalar type of the operand's size. A bool has one bit: the lowest.
-pub fn bitcast(to: Scalar) -> Unary {
-    if to == Scalar::Bool { |a| a & 1 } else { |a| a }
-}
-
 /// A scalar as a word for `print`: integers extended by their signedness, floats as f64.
 pub fn to_print_word(scalar: Scalar) -> Unary {
     if scalar.is_float() {

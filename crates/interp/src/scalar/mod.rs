@@ -16,7 +16,7 @@ mod int;
 
 use ir::{Op, Scalar};
 
-pub use cast::{bitcast, cast, to_print_word};
+pub use cast::{cast, to_print_word};
 
 pub type Unary = fn(u64) -> u64;
 pub type Binary = fn(u64, u64) -> u64;

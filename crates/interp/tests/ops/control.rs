@@ -327,3 +327,10 @@ fn endless_recursion_ends() {
     let found = interp::call(&module, ir::FuncRef(0), &[InterpValue::i32(1)]);
     assert_eq!(found, Err(Error::TooDeep));
 }
+
+#[test]
+fn regions_may_nest_as_deep_as_the_verifier_allows() {
+    let n = ir::verify::MAX_DEPTH - 2;
+    let text = format!("func @f(v0: bool) {{\n{}{}return }}", "if v0 {\n".repeat(n), "yield\n}\n".repeat(n));
+    assert_eq!(interp::call(&module(&text), ir::FuncRef(0), &[InterpValue::bool(true)]), Ok(vec![]));
+}
