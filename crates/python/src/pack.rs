@@ -262,8 +262,8 @@ fn shaped_type(pattern: &TypePattern, value: &Bound<'_, PyAny>) -> Option<Type> 
             let scalar = scalar.as_scalar()?;
             let ty = match (&**elem, inner) {
                 (_, []) if found_rank == *rank => Type::scalar(scalar),
-                (TypePattern::Vector { .. } | TypePattern::Any, &[len]) => Type::vector(scalar, len),
-                (TypePattern::Matrix { .. } | TypePattern::Any, &[rows, cols]) => Type::matrix(scalar, rows, cols),
+                (TypePattern::Vector { .. }, &[len]) => Type::vector(scalar, len),
+                (TypePattern::Matrix { .. }, &[rows, cols]) => Type::matrix(scalar, rows, cols),
                 (TypePattern::Quat(_), [4]) => Type::quat(scalar),
                 (TypePattern::Transform(_), [7]) => Type::transform(scalar),
                 _ => return None,
