@@ -49,7 +49,7 @@ impl SourceFile {
     /// Line and column of a byte offset, both from 1; the column counts characters.
     pub fn position(&self, offset: u32) -> (u32, u32) {
         let line = self.line_starts.partition_point(|&start| start <= offset).max(1);
-        let start = self.line_starts[line as usize - 1] as usize;
+        let start = self.line_starts[line - 1] as usize;
         let end = (offset as usize).clamp(start, self.text.len());
         let column = self.text.get(start..end).map_or(end - start, |before| before.chars().count());
         (line as u32, column as u32 + 1)

@@ -117,7 +117,7 @@ class Simulation:
         n = self.positions.shape[0]
         light = wp.zeros((size, size), dtype=wp.vec3, device=self.device)
         wp.launch(draw, dim=n, inputs=[self.positions, self.colors, light], device=self.device)
-        return picture.glow(light.numpy() * (0.6 * (4096.0 / n) ** 0.5))
+        return picture.glow(light.numpy() * (1.6 * (4096.0 / n) ** 0.5))
 
 
 def pull_in_double(positions: np.ndarray, masses: np.ndarray) -> np.ndarray:
