@@ -112,9 +112,11 @@ impl<'c> Lowering<'c, '_> {
                 Ok(self.select_int(negative, wrapped, index)?.into())
             }
             Op::Row => {
-                dim(&array.strides, 0)?;
-                array.extents.remove(0);
-                let offset = b.build_int_mul(self.int(inst.operands[1])?, array.strides.remove(0), "")?;
+                let at = attr_index(inst)?;
+                let stride = dim(&array.strides, at)?;
+                array.extents.remove(at as usize);
+                array.strides.remove(at as usize);
+                let offset = b.build_int_mul(self.int(inst.operands[1])?, stride, "")?;
                 array.base = self.moved(array.base, offset)?;
                 Ok(array.into_lowered())
             }
