@@ -105,6 +105,8 @@ class Function:
     """
 
     def __new__(cls, pyfunc: Callable[..., Any], annotations: dict[str, Any], overloads: list[Any]) -> Function: ...
+    @property
+    def overloads(self) -> list[Any]: ...
 
 class Kernel:
     """Base of `gridstride.Kernel`: a function and everything compiled for it so far.

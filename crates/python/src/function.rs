@@ -36,6 +36,11 @@ impl Function {
         Function { pyfunc, annotations, overloads }
     }
 
+    #[getter]
+    fn overloads(&self, py: Python<'_>) -> Py<PyList> {
+        self.overloads.clone_ref(py)
+    }
+
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.pyfunc)?;
         visit.call(&self.annotations)?;
