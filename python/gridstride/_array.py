@@ -95,6 +95,7 @@ class array(_native.Array):  # noqa: N801 - Warp's name
             raise TypeError("`length` and `owner` are no longer arguments: use `shape` and `deleter`")
         if unused:
             raise TypeError(f"array() got an unexpected keyword argument `{next(iter(unused))}`")
+        dtype = Any if dtype is None else dtype
         if data is None and shape is None and ptr is None:
             return _annotation(cls, dtype, ndim or cls._default_ndim, requires_grad)
         from gridstride import _array_source

@@ -137,11 +137,13 @@ def _values(data: Any, cls: Any) -> tuple[np.ndarray, bool]:
 
 
 def _numpy_of(data: Any) -> np.ndarray:
-    if hasattr(data, "__array_interface__") or hasattr(data, "__array__") or not hasattr(data, "__dlpack__"):
-        if isinstance(data, (str, bytes)) or not (hasattr(data, "__len__") or hasattr(data, "__array__")):
-            raise RuntimeError(f"data must be a sequence or an array, not {_types.describe(type(data))}")
+    if hasattr(data, "__array_interface__") or hasattr(data, "__array__"):
         return np.asarray(data)
-    return np.from_dlpack(data)
+    if hasattr(data, "__dlpack__"):
+        return np.from_dlpack(data)
+    if isinstance(data, (str, bytes, dict)) or not hasattr(data, "__len__"):
+        raise RuntimeError(f"data must be a sequence or an array, not {_types.describe(type(data))}")
+    return np.asarray(data)
 
 
 def _numbers(values: Any, cls: Any) -> np.ndarray:

@@ -61,7 +61,7 @@ def class_from_numpy(dtype: Any) -> Any:
         dtype = np.dtype(dtype)
     except TypeError:
         return None
-    found = _CLASSES.get(dtype)
+    found = _CLASSES.get(dtype if dtype.isnative else dtype.newbyteorder("="))
     if found is None and dtype.name == "bfloat16":
         return _types.bfloat16
     return found

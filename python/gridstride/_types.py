@@ -382,6 +382,7 @@ def native_type(annotation: Any) -> Any:
 def element_pattern(dtype: Any) -> Any:
     """The element of an array annotation: a `Type`, or a pattern for `Any`, `Float`, a generic vector."""
     found = native_type(dtype)
-    if isinstance(found, tuple) and found[0] in ("array", "tuple", "callable"):
+    kind = found[0] if isinstance(found, tuple) else found.kind
+    if kind in ("array", "tuple", "callable"):
         raise TypeError(f"an array cannot hold {describe(dtype)}")
     return found

@@ -1,0 +1,173 @@
+"""Kernels, functions and modules as objects, before anything is compiled."""
+
+from typing import Any
+
+import pytest
+
+import gridstride as wp
+
+
+@wp.kernel
+def plain(a: wp.array(dtype=float)):
+    """Doc."""
+    a[wp.tid()] = 1.0
+
+
+@wp.kernel(enable_backward=False, module_options={"fast_math": True})
+def with_options(a: wp.array(dtype=float)):
+    a[wp.tid()] = 1.0
+
+
+@wp.kernel
+def generic(a: wp.array(dtype=Any), s: Any):
+    a[wp.tid()] = s
+
+
+@wp.func
+def twice(x: float):
+    return x * 2.0
+
+
+@wp.func
+def twice(x: int):  # noqa: F811
+    return x * 2
+
+
+def test_kernels_look_like_their_function():
+    assert plain.key == "plain"
+    assert plain.__name__ == "plain"
+    assert plain.__doc__ == "Doc."
+    assert plain.func.__code__.co_name == "plain"
+    assert plain.module is wp.get_module(__name__)
+    assert plain.module.kernels["plain"] is plain
+    assert "plain" in repr(plain)
+    with pytest.raises(NotImplementedError, match="wp.launch"):
+        plain(1)
+
+
+def test_keys_of_nested_kernels():
+    @wp.kernel
+    def inner(a: float):
+        pass
+
+    assert inner.key == "test_keys_of_nested_kernels__locals__inner"
+
+
+def test_unique_modules():
+    @wp.kernel(module="unique")
+    def k(a: float):
+        pass
+
+    assert k.module is not wp.get_module(__name__)
+    assert k.key not in wp.get_module(__name__).kernels
+
+
+def test_options_reach_the_compiler():
+    assert with_options.compile_options()["fast_math"] is True
+    assert plain.compile_options()["checked"] is False
+    wp.config.mode = "debug"
+    assert plain.compile_options()["checked"] is True
+    wp.config.mode = "release"
+    assert plain.compile_options()["checked"] is False
+    wp.set_module_options({"max_unroll": 3, "mode": "debug"})
+    assert wp.get_module_options()["max_unroll"] == 3
+    assert plain.compile_options()["max_unroll"] == 3
+    assert plain.compile_options()["checked"] is True
+    wp.set_module_options({"max_unroll": 16, "mode": "release"})
+    wp.config.cache_kernels = False
+    assert plain.compile_options()["cache_dir"] is None
+    assert plain.compile_options() is plain.compile_options()
+
+
+def test_overloads_of_functions():
+    assert len(twice.overloads) == 2
+    first = twice.overloads[0]
+    assert first.overloads == [first]
+
+    @wp.func
+    def g(x: float):
+        return x
+
+    old = g
+
+    @wp.func
+    def g(x: float):
+        return x + 1.0
+
+    assert old.overloads == [old]
+    assert g.overloads == [g]
+
+
+def test_functions_of_factories_do_not_join():
+    def make(c):
+        @wp.func
+        def f(x: float):
+            return x + c
+
+        return f
+
+    assert make(1.0).overloads != make(2.0).overloads
+
+
+def test_overloads_of_kernels():
+    one = wp.overload(generic, [wp.array(dtype=float), float])
+    assert not one.is_generic
+    assert wp.overload(generic, {"a": wp.array(dtype=wp.float32), "s": wp.float32}) is one
+    assert wp.overload(generic, {"a": wp.array(dtype=wp.vec3), "s": wp.vec3}) is not one
+    assert generic.is_generic
+    assert generic.module.kernels["generic"] is generic
+    with pytest.raises(TypeError, match="`s` of kernel `generic` is still open"):
+        wp.overload(generic, {"a": wp.array(dtype=float)})
+    with pytest.raises(TypeError, match="no parameter `t`"):
+        wp.overload(generic, {"t": float})
+    with pytest.raises(TypeError, match="2 parameters, got 1"):
+        wp.overload(generic, [float])
+
+
+@wp.kernel
+def declared(a: wp.array(dtype=Any)):
+    a[wp.tid()] = a[wp.tid()]
+
+
+declared_kernel = declared
+
+
+@wp.overload
+def declared(a: wp.array(dtype=wp.vec2)): ...  # noqa: F811
+
+
+def test_overloads_by_declaration():
+    assert declared is declared_kernel
+    assert len(declared.overloads) == 1
+
+
+def test_static_and_constant_on_the_host():
+    assert wp.static(3 + 4) == 7
+    assert wp.constant(wp.vec3(1)) == wp.vec3(1)
+    with pytest.raises(TypeError, match="a constant is"):
+        wp.constant([1])
+
+
+def test_gradients_say_that_they_are_missing():
+    tape = wp.Tape()
+    with pytest.raises(NotImplementedError, match="gradients are not available yet"):
+        with tape:
+            pass
+    with pytest.raises(NotImplementedError, match="gradients are not available yet"):
+        wp.launch(plain, dim=1, inputs=[wp.zeros(1)], adjoint=True)
+
+
+def test_native_text_is_refused():
+    with pytest.raises(NotImplementedError, match="C\\+\\+"):
+        wp.func_native("return x;")
+
+
+def test_every_name_of_the_kernel_language_is_there():
+    from gridstride import _builtins
+
+    for name in _builtins.NAMES:
+        assert getattr(wp, name).__gs_builtin__ == name
+    for name in ("zeros", "array", "static"):
+        assert getattr(wp, name).__gs_builtin__ == name
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        wp.nothing  # noqa: B018
