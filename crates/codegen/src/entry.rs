@@ -158,7 +158,7 @@ fn load_arguments<'c>(
         let ty = func.ty(param);
         let at = lowering.at_byte(args, offset)?;
         // The packed arguments do not change, so a big one can stay where it is.
-        let mut value = lowering.from_memory(at, ty)?;
+        let mut value = lowering.of_memory(at, ty)?;
         if let (true, Some((elem, rank)), Lowered::Leaves(leaves)) = (contiguous, ty.as_array(), &mut value) {
             let rank = rank as usize;
             let extents: Vec<IntValue<'c>> = leaves[1..=rank].iter().map(|leaf| leaf.into_int_value()).collect();

@@ -62,9 +62,10 @@ pub fn load(object: &[u8], symbol: &str) -> Result<LoadedModule> {
     let tracker = unsafe { LLVMOrcJITDylibCreateResourceTracker(dylib) };
     let linked = session.add(tracker, object).and_then(|()| session.find(dylib, symbol));
     match linked {
-        // SAFETY: the object was made by `compile`, whose entry points have this type.
         Ok(address) => {
-            Ok(LoadedModule { entry: unsafe { std::mem::transmute::<usize, EntryPoint>(address) }, tracker, dylib })
+            // SAFETY: the object was made by `compile`, whose entry points have this type.
+            let entry = unsafe { std::mem::transmute::<usize, EntryPoint>(address) };
+            Ok(LoadedModule { entry, tracker, dylib })
         }
         Err(error) => {
             // SAFETY: as in `drop`; the module never came to be.

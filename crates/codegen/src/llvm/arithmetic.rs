@@ -88,8 +88,6 @@ impl<'c> Lowering<'c, '_> {
             Op::Rem => b.build_float_rem(x[0], x[1], "")?,
             Op::FloorDiv => {
                 let quotient = self.flagged(b.build_float_div(x[0], x[1], "")?);
-                // The quotient of halves is rounded before the floor, as two ops would be.
-                let quotient = self.widen(scalar, self.narrow(scalar, quotient)?)?;
                 self.intrinsic("llvm.floor", &[quotient])?
             }
             Op::Mod => self.float_mod(x[0], x[1])?,

@@ -31,7 +31,7 @@ impl<'c> Lowering<'c, '_> {
                 (_, [expected, x]) => {
                     let (expected, x) = (self.to_bits(scalar, expected[i])?, self.to_bits(scalar, x[i])?);
                     let (old, _) = self.exchange_if(at, expected, x)?;
-                    self.from_bits(scalar, old)?
+                    self.of_bits(scalar, old)?
                 }
                 _ => return Err(Error::Invalid("an atomic operation without operands".into())),
             });
@@ -57,7 +57,7 @@ impl<'c> Lowering<'c, '_> {
         };
         if let Some(native) = native {
             let x = self.to_bits(scalar, x)?;
-            return self.from_bits(scalar, self.builder.build_atomicrmw(native, ptr, x, SeqCst)?);
+            return self.of_bits(scalar, self.builder.build_atomicrmw(native, ptr, x, SeqCst)?);
         }
         let op = match op {
             AtomicOp::Add => Op::Add,
@@ -87,12 +87,12 @@ impl<'c> Lowering<'c, '_> {
         b.position_at_end(again);
         let seen = b.build_phi(ty, "")?;
         let old = seen.as_basic_value().into_int_value();
-        let new = self.scalar_op(op, scalar, &[self.from_bits(scalar, old)?, x])?;
+        let new = self.scalar_op(op, scalar, &[self.of_bits(scalar, old)?, x])?;
         let (found, swapped) = self.exchange_if(ptr, old, self.to_bits(scalar, new)?)?;
         seen.add_incoming(&[(&first, before), (&found, again)]);
         b.build_conditional_branch(swapped, done, again)?;
         b.position_at_end(done);
-        self.from_bits(scalar, old)
+        self.of_bits(scalar, old)
     }
 
     /// Compare-and-swap: what was there, and whether it was as expected.
@@ -118,7 +118,7 @@ impl<'c> Lowering<'c, '_> {
         }
     }
 
-    fn from_bits(&self, scalar: Scalar, bits: IntValue<'c>) -> Result<Leaf<'c>> {
+    fn of_bits(&self, scalar: Scalar, bits: IntValue<'c>) -> Result<Leaf<'c>> {
         match scalar {
             Scalar::Bool => {
                 Ok(self.compare(Op::Ne, Scalar::U8, bits.into(), types::zero(self.ctx, Scalar::U8))?.into())

@@ -64,7 +64,7 @@ impl<'c> Lowering<'c, '_> {
             }
             Lowered::Memory(ptr) => {
                 let at = self.at_byte(ptr, ty.offset(index))?;
-                self.from_memory(at, component)
+                self.of_memory(at, component)
             }
         }
     }
@@ -153,7 +153,7 @@ impl<'c> Lowering<'c, '_> {
         let clamped = self.select_int(inside, index, self.i64(0))?;
         let old = self.load_component(slot, elem, clamped)?;
         self.store_component(slot, elem, clamped, self.select(inside, x, old)?)?;
-        self.from_memory(slot, ty)
+        self.of_memory(slot, ty)
     }
 
     fn select_op(&mut self, inst: &Inst) -> Result<Lowered<'c>> {

@@ -45,7 +45,7 @@ impl<'c> Lowering<'c, '_> {
             let (x, y) = (self.in_memory(&x, x_ty)?, self.in_memory(&y, y_ty)?);
             let slot = self.slot(ty)?;
             self.matmul_in_memory(elem, Shape { rows, inner, cols }, x, y, slot)?;
-            return self.from_memory(slot, ty);
+            return self.of_memory(slot, ty);
         }
         let (x, y) = (self.leaves(x)?, self.leaves(y)?);
         let mut result = Leaves::new();

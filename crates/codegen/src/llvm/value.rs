@@ -163,7 +163,7 @@ impl<'c> Lowering<'c, '_> {
     }
 
     /// The value whose bytes a fresh slot holds.
-    pub(crate) fn from_memory(&self, slot: PointerValue<'c>, ty: Type) -> Result<Lowered<'c>> {
+    pub(crate) fn of_memory(&self, slot: PointerValue<'c>, ty: Type) -> Result<Lowered<'c>> {
         if is_big(ty) { Ok(Lowered::Memory(slot)) } else { self.load_leaves(slot, ty).map(Lowered::Leaves) }
     }
 
