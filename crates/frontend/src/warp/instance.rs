@@ -285,19 +285,19 @@ impl Lower<'_, '_> {
             None => {}
         }
         let index = self.unit.instances.len();
+        let name = self.unit.free_name(&callee.name);
         self.unit.instances.push(Instance {
-            name: callee.name.clone(),
+            name: name.clone(),
             scope: callee.scope.clone(),
             file,
             place: callee.place,
             arguments: key,
             state: State::InProgress,
         });
-        let result = self.unit.lower(callee, FunctionKind::Function, arguments);
+        let result = self.unit.lower(callee, name, FunctionKind::Function, arguments);
         let (state, result) = match result {
             Ok((func, returns)) => {
                 let reference = FuncRef(self.unit.module.funcs.len() as u32);
-                self.unit.instances[index].name = func.name.clone();
                 self.unit.module.funcs.push(func);
                 (State::Done(reference, returns.clone()), Ok((reference, returns)))
             }

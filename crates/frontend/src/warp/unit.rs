@@ -69,7 +69,7 @@ impl<'h> Unit<'h> {
     pub(crate) fn kernel(&mut self, kernel: ObjectId, args: &[Type]) -> Result<()> {
         let callee = self.callee(kernel)?;
         let arguments: Vec<Argument> = args.iter().map(|&ty| Argument::Value(ty)).collect();
-        let (func, _) = self.lower(&callee, FunctionKind::Kernel, &arguments)?;
+        let (func, _) = self.lower(&callee, callee.name.clone(), FunctionKind::Kernel, &arguments)?;
         self.module.funcs.push(func);
         Ok(())
     }
@@ -144,6 +144,7 @@ impl<'h> Unit<'h> {
     pub(crate) fn lower(
         &mut self,
         callee: &Callee,
+        name: String,
         kind: FunctionKind,
         arguments: &[Argument],
     ) -> Result<(Function, Returns)> {
@@ -153,7 +154,7 @@ impl<'h> Unit<'h> {
             Argument::Value(ty) => Some(Param { name: param.name.clone(), ty: *ty }),
             Argument::Static(_) => None,
         });
-        let func = Function::new(self.free_name(&callee.name), kind, params.collect(), Vec::new());
+        let func = Function::new(name, kind, params.collect(), Vec::new());
         let n_before = self.diagnostics.len();
         let mut lower = self.start(func, callee.scope.clone(), parsed.clone(), kind == FunctionKind::Kernel);
         lower.reads = Rc::new(scan::reads(&def.body));
@@ -199,7 +200,7 @@ impl<'h> Unit<'h> {
         }
     }
 
-    fn free_name(&self, name: &str) -> String {
+    pub(crate) fn free_name(&self, name: &str) -> String {
         let is_taken = |name: &str| {
             self.module.find(name).is_some() || self.instances.iter().any(|instance| instance.name == name)
         };

@@ -15,6 +15,8 @@ pub(super) const ROWS: &[Row] = &[
     own("quaternion", "*args, dtype?", quaternion),
     own("transformation", "*args, p?, q?, dtype?", transformation),
     own("spatial_vector", "*args, dtype?", spatial_vector),
+    own("quat_identity", "dtype?", quat_identity),
+    own("transform_identity", "dtype?", transform_identity),
 ];
 
 impl Lower<'_, '_> {
@@ -313,4 +315,25 @@ fn transformation(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand>
 fn spatial_vector(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
     let dtype = lower.dtype(call, 0)?;
     lower.vector_of(call, Some(6), dtype)
+}
+
+fn quat_identity(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
+    identity(lower, call, 4)
+}
+
+fn transform_identity(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
+    identity(lower, call, 7)
+}
+
+/// Zeros and a last component 1: the real part of a quaternion.
+fn identity(lower: &mut Lower<'_, '_>, call: &Call<'_>, n: usize) -> Result<Operand> {
+    let elem = lower.dtype(call, 0)?.unwrap_or(Scalar::F32);
+    if !elem.is_float() {
+        return Err(lower.wrong_type(call, call.arg(0), "a floating-point type"));
+    }
+    let mut b = lower.b();
+    let (zero, one) = (b.float(elem, 0.0), b.float(elem, 1.0));
+    let components: Vec<Value> = (1..=n).map(|i| if i == n { one } else { zero }).collect();
+    let ty = if n == 4 { Type::quat(elem) } else { Type::transform(elem) };
+    Ok(Operand::Value(b.construct(ty, &components)))
 }

@@ -9,10 +9,10 @@ use super::Args;
 use crate::warp::instance;
 use crate::warp::lower::Result;
 use crate::warp::operand::literal_as;
-use crate::warp::{Lower, Operand};
-use crate::{HostValue, TypePattern};
+use crate::warp::{Lower, Operand, Reported};
+use crate::{HostValue, ParamSource, TypePattern};
 use diagnostics::Span;
-use ir::Type;
+use ir::{Scalar, Type};
 use ruff_python_ast::{Expr, ExprCall};
 
 macro_rules! files {
@@ -25,7 +25,7 @@ macro_rules! files {
     };
 }
 
-files!("scalar.py");
+files!("scalar.py", "vector.py", "matrix.py", "quaternion.py", "transform.py", "spatial.py", "random.py", "noise.py",);
 
 /// Functions that change variables of their caller: name, least number of arguments, and which arguments.
 const OUTPUTS: &[(&str, usize, &[usize])] = &[
@@ -65,44 +65,58 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 }
 
 impl Lower<'_, '_> {
-    /// Gives literals the element type of the arguments beside them, where the parameters leave it open.
-    pub(super) fn library_arguments(&mut self, name: &str, mut args: Args) -> Args {
-        let overloads: Vec<_> = instance::library().iter().filter(|callee| callee.name == name).collect();
-        let elements = |lower: &Self| {
-            let typed = args.positional.iter().chain(args.named.iter().map(|(_, operand)| operand));
-            let typed = typed.filter(|operand| !Self::is_literal(operand));
-            typed.filter_map(|operand| lower.type_of(operand).and_then(Type::element)).collect::<Vec<_>>()
+    /// Gives literals the element type of the arguments beside them, where the parameters leave it open. Arguments
+    /// whose element types differ there are refused.
+    pub(super) fn library_arguments(&mut self, name: &str, mut args: Args, span: Span) -> Result<Args> {
+        let n_positional = args.positional.len();
+        let n_args = n_positional + args.named.len();
+        let takes = |params: &[ParamSource]| {
+            n_args <= params.len() && params.iter().filter(|param| param.default.is_none()).count() <= n_args
         };
-        let elements = elements(self);
-        let element = elements.iter().find(|scalar| scalar.is_float()).or(elements.first()).copied();
-        let is_open = |index: Option<usize>, key: &str| {
+        let known = instance::library().iter().filter(|callee| callee.name == name);
+        let overloads: Vec<_> = known.filter(|callee| takes(&callee.params)).collect();
+        let keys: Vec<String> = args.named.iter().map(|(key, _)| key.clone()).collect();
+        let is_open = |index: usize| {
             overloads.iter().any(|callee| {
-                let found = match index {
-                    Some(index) => callee.params.get(index),
-                    None => callee.params.iter().find(|param| param.name == key),
+                let found = match index.checked_sub(n_positional) {
+                    None => callee.params.get(index),
+                    Some(named) => callee.params.iter().find(|param| param.name == keys[named]),
                 };
-                found.is_some_and(|param| !matches!(param.annotation, Some(TypePattern::Is(_))))
+                found.is_some_and(|param| !matches!(param.annotation, Some(TypePattern::Is(_) | TypePattern::AnyInt)))
             })
         };
-        let convert = |operand: &mut Operand| {
-            let Operand::Static(value @ (HostValue::Int(_) | HostValue::Float(_))) = operand else { return };
-            // Integers among literals alone become floats: `quat_rpy(0, 0, 1.5)`.
-            let element = element.unwrap_or(ir::Scalar::F32);
-            if let Some(constant) = literal_as(value, element) {
-                *operand = Operand::Static(HostValue::Scalar(element, constant));
-            }
-        };
-        for (i, operand) in args.positional.iter_mut().enumerate() {
-            if is_open(Some(i), "") {
-                convert(operand);
-            }
-        }
-        for (key, operand) in &mut args.named {
-            if is_open(None, key) {
-                convert(operand);
+        let operands = args.positional.iter_mut().chain(args.named.iter_mut().map(|(_, operand)| operand));
+        let mut open: Vec<(usize, &mut Operand)> = operands.enumerate().filter(|(i, _)| is_open(*i)).collect();
+        let mut element = None;
+        for (i, operand) in &open {
+            let found = self.type_of(operand).filter(|_| !Self::is_literal(operand)).and_then(inner_scalar);
+            match (element, found) {
+                (None, Some(found)) => element = Some(found),
+                (Some(element), Some(found)) if element != found => {
+                    let at = args.spans.get(*i).copied().unwrap_or(span);
+                    return Err(self.mixed_elements(name, element, found, at));
+                }
+                _ => {}
             }
         }
-        args
+        // Where all are literals they become floats: `quat_rpy(0, 0, 1.5)`.
+        let element = element.unwrap_or(Scalar::F32);
+        for (_, operand) in &mut open {
+            if let Operand::Static(value @ (HostValue::Int(_) | HostValue::Float(_))) = &**operand
+                && let Some(constant) = literal_as(value, element)
+            {
+                **operand = Operand::Static(HostValue::Scalar(element, constant));
+            }
+        }
+        Ok(args)
+    }
+
+    fn mixed_elements(&mut self, name: &str, first: Scalar, second: Scalar, span: Span) -> Reported {
+        let [first, second] = [first, second].map(|scalar| self.name_of(Type::scalar(scalar)));
+        let message = format!("the arguments of `{name}` must have one element type, found `{first}` and `{second}`");
+        let report = self.report("type-mismatch", span, message);
+        let help = format!("convert it: `{first}(…)`, or a vector by its type: `vec3(…)`, `vec3d(…)`");
+        self.emit(report.help(help))
     }
 
     /// Stores what a call changed, and gives its result proper.
@@ -143,4 +157,9 @@ impl Lower<'_, '_> {
         let keyword = call.arguments.keywords.iter().find(|keyword| keyword.arg.as_deref() == Some(param))?;
         Some(&keyword.value)
     }
+}
+
+/// The scalar inside a number, a vector or an array of them.
+fn inner_scalar(ty: Type) -> Option<Scalar> {
+    ty.as_array().map_or(ty, |(elem, _)| elem).element()
 }

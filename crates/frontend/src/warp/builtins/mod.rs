@@ -21,6 +21,9 @@ mod memory;
 mod print;
 mod vector;
 
+#[cfg(test)]
+mod tests;
+
 pub(crate) use arguments::{Arg, Call};
 pub(crate) use library::{LIBRARY, outputs};
 
@@ -107,7 +110,7 @@ impl Lower<'_, '_> {
                 Rule::Own(rule) => rule(self, &call),
             };
         }
-        let args = self.library_arguments(name, args);
+        let args = self.library_arguments(name, args, span)?;
         match self.call_library(name, args, span) {
             Some(result) => result,
             None => Err(self.unknown_function(name, span)),
@@ -167,25 +170,4 @@ fn distance(a: &str, b: &str) -> usize {
         }
     }
     row[b.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_mistyped_name_finds_its_neighbor() {
-        assert_eq!(closest("noramlize", &names()), Some("normalize"));
-        assert_eq!(closest("atomicadd", &names()), Some("atomic_add"));
-        assert_eq!(closest("frobnicate_all", &names()), None);
-    }
-
-    #[test]
-    fn no_name_is_both_a_row_and_a_library_function() {
-        let rows: Vec<_> = FAMILIES.iter().flat_map(|rows| rows.iter().map(|row| row.name)).collect();
-        for (i, name) in rows.iter().enumerate() {
-            assert!(!rows[..i].contains(name), "{name} twice");
-            assert!(!instance::is_in_library(name), "{name} is also in the library");
-        }
-    }
 }
