@@ -35,6 +35,9 @@ pub(crate) fn fault_error(py: Python<'_>, unit: &Unit, record: &FaultRecord, lau
         return KernelFault::new_err(text);
     };
     let (index, shape) = record.values.split_at(record.values.len() / 2);
+    // A negative index counts from the end and was moved by the extent already: back to what the user wrote.
+    let written = |(&index, &extent): (&i64, &i64)| if index < 0 { index.wrapping_sub(extent) } else { index };
+    let index: &[i64] = &index.iter().zip(shape).map(written).collect::<Vec<_>>();
     let name = &site.name;
     let is_null = || {
         let param = unit.func().params.iter().position(|param| param.name == *name);
