@@ -2,6 +2,8 @@
 
 #[path = "kernels/composites.rs"]
 mod composites;
+#[path = "kernels/control.rs"]
+mod control;
 #[path = "kernels/differential.rs"]
 mod differential;
 #[path = "kernels/launch.rs"]
