@@ -1,0 +1,163 @@
+"""Runs Warp's own test suite against Gridstride and writes a table.
+
+    python tests/conformance/run.py [--quick] [--only GLOB] [--update] [--reasons]
+
+The suite comes from the `warp-lang` wheel on PyPI, which pip downloads into a cache folder outside the repository; no
+file of it is copied here. `expected.tsv` lists for each module how many tests pass: fewer is a failure of this command,
+more is a gain that `--update` records. `excluded.tsv` lists tests that assert the peer's internals, each with its reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import csv
+import fnmatch
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+import zipfile
+from collections import Counter
+from dataclasses import dataclass, field
+
+HERE = pathlib.Path(__file__).parent
+WHEEL = "warp-lang==1.19.0"
+# Seconds that a single test may take, and a module as a whole.
+TEST_SECONDS, MODULE_SECONDS = 20.0, 300.0
+STATES = ("passed", "skipped", "failed", "error")
+
+
+@dataclass
+class Module:
+    """What became of the tests of one module."""
+
+    name: str
+    collected: int = 0
+    states: Counter[str] = field(default_factory=Counter)
+    reasons: list[tuple[str, str]] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+def suite_folder() -> pathlib.Path:
+    """The folder that holds `warp/tests`; downloads the wheel when it is not there yet."""
+    base = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
+    folder = base / "gridstride-conformance" / WHEEL.replace("==", "-")
+    if not (folder / "warp" / "tests").is_dir():
+        folder.mkdir(parents=True, exist_ok=True)
+        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder), WHEEL]
+        subprocess.run(pip, check=True)
+        (wheel,) = folder.glob("*.whl")
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(folder, [name for name in archive.namelist() if name.startswith("warp/tests/")])
+        wheel.unlink()
+    return folder
+
+
+def module_names(folder: pathlib.Path) -> list[str]:
+    """All test modules of the suite."""
+    files = sorted((folder / "warp" / "tests").rglob("test_*.py"))
+    return [".".join(file.relative_to(folder).with_suffix("").parts) for file in files]
+
+
+def excluded() -> dict[str, str]:
+    """Tests that are not run, with the reason for each."""
+    with open(HERE / "excluded.tsv", newline="") as file:
+        return {row["test"]: row["reason"] for row in csv.DictReader(file, delimiter="\t")}
+
+
+def run_module(folder: pathlib.Path, name: str, skip: dict[str, str]) -> Module:
+    """Runs one module in worker processes: a new one after each crash."""
+    module, done, began = Module(name), 0, time.perf_counter()
+    while time.perf_counter() - began < MODULE_SECONDS:
+        worker = [sys.executable, str(HERE / "worker.py"), str(folder), name, str(TEST_SECONDS), str(done)]
+        started = ""
+        with subprocess.Popen(worker, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                report = json.loads(line)
+                module.collected = max(module.collected, report.get("collected", 0))
+                if "broken" in report:
+                    module.states["error"] += 1
+                    module.reasons.append((name, report["broken"]))
+                elif "started" in report:
+                    started = report["started"]
+                elif "test" in report:
+                    done, started = done + 1, ""
+                    state = "skipped" if report["test"] in skip else report["state"]
+                    module.states[state] += 1
+                    if state in ("failed", "error"):
+                        module.reasons.append((report["test"], report["reason"]))
+        if not started:
+            break
+        done += 1
+        module.states["error"] += 1
+        module.reasons.append((started, f"the process ended with {process.returncode}"))
+    module.seconds = time.perf_counter() - began
+    return module
+
+
+def read_expected() -> dict[str, int]:
+    """Tests that passed when the table was last recorded, by module."""
+    path = HERE / "expected.tsv"
+    if not path.exists():
+        return {}
+    with open(path, newline="") as file:
+        return {row["module"]: int(row["passed"]) for row in csv.DictReader(file, delimiter="\t")}
+
+
+def write_expected(modules: list[Module]) -> None:
+    """Records the table, keeping the rows of modules that did not run."""
+    path = HERE / "expected.tsv"
+    rows: dict[str, list[str]] = {}
+    if path.exists():
+        with open(path, newline="") as file:
+            rows = {row[0]: row for row in list(csv.reader(file, delimiter="\t"))[1:]}
+    for m in modules:
+        rows[m.name] = [m.name, str(m.collected), *(str(m.states[state]) for state in STATES)]
+    with open(path, "w", newline="") as file:
+        table = csv.writer(file, delimiter="\t", lineterminator="\n")
+        table.writerow(["module", "collected", *STATES])
+        table.writerows(rows[name] for name in sorted(rows))
+
+
+def main() -> int:
+    """Runs the suite; 1 where a module passes fewer tests than recorded."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="only the modules listed in quick.txt")
+    parser.add_argument("--only", default="*", help="modules whose name matches")
+    parser.add_argument("--update", action="store_true", help="record the table in expected.tsv")
+    parser.add_argument("--reasons", action="store_true", help="print each failure and its reason")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    options = parser.parse_args()
+    folder, skip, expected = suite_folder(), excluded(), read_expected()
+    names = [name for name in module_names(folder) if fnmatch.fnmatch(name, options.only)]
+    if options.quick:
+        quick = (HERE / "quick.txt").read_text().split()
+        names = [name for name in names if name in quick]
+    began, modules, losses = time.perf_counter(), [], 0
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for module in pool.map(lambda name: run_module(folder, name, skip), names):
+            modules.append(module)
+            passed, before = module.states["passed"], expected.get(module.name, 0)
+            counts = " ".join(f"{state} {module.states[state]}" for state in STATES)
+            change = (
+                f"  LOST {before - passed}" if passed < before else f"  gained {passed - before}" * (passed > before)
+            )
+            losses += max(0, before - passed)
+            print(f"{module.name} collected {module.collected} {counts} {module.seconds:.1f} s{change}", flush=True)
+            if options.reasons:
+                for test, reason in module.reasons:
+                    print(f"    {test}: {reason}")
+    total = sum((module.states for module in modules), Counter[str]())
+    print(f"{sum(m.collected for m in modules)} tests in {len(modules)} modules, {time.perf_counter() - began:.0f} s")
+    if options.update:
+        write_expected(modules)
+    print(f"{total['passed']} passed, {losses} failed, {total['skipped']} skipped")
+    return 1 if losses and not options.update else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

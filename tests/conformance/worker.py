@@ -1,0 +1,97 @@
+"""Runs one module of a peer's test suite against Gridstride; one JSON line a test on standard output.
+
+    python worker.py SUITE_FOLDER MODULE SECONDS [FIRST]
+
+FIRST: how many tests to pass over, after a crash. A test that runs longer than SECONDS fails.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import signal
+import sys
+import time
+import unittest
+from typing import Any
+
+import gridstride.compat
+
+
+class OutOfTime(BaseException):
+    """A test ran too long. Not an Exception, so that no test can swallow it."""
+
+
+def flatten(suite: unittest.TestSuite) -> list[unittest.TestCase]:
+    """The single tests of a suite, in its order."""
+    tests: list[unittest.TestCase] = []
+    for item in suite:
+        tests.extend(flatten(item) if isinstance(item, unittest.TestSuite) else [item])
+    return tests
+
+
+def outcome(result: unittest.TestResult) -> tuple[str, str]:
+    """What a single test came to, and the last line of its report."""
+    for kind, reports in (("error", result.errors), ("failed", result.failures)):
+        if reports:
+            lines = [line for line in reports[0][1].strip().splitlines() if line.strip()]
+            named = [line for line in lines if line.startswith(("gridstride", "error[")) or "Error" in line]
+            return kind, (named or lines or [""])[-1].strip()
+    if result.skipped:
+        return "skipped", result.skipped[0][1]
+    return "passed", ""
+
+
+def run(test: unittest.TestCase, seconds: float) -> tuple[str, str]:
+    """Runs one test with a time limit."""
+
+    def out_of_time(_signal: int, _frame: Any) -> None:
+        raise OutOfTime
+
+    result = unittest.TestResult()
+    signal.signal(signal.SIGALRM, out_of_time)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        test.run(result)
+    except OutOfTime:
+        return "failed", f"ran longer than {seconds:g} s"
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    return outcome(result)
+
+
+def main() -> None:
+    """Runs the module named on the command line."""
+    folder, module, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
+    first = int(sys.argv[4]) if len(sys.argv) > 4 else 0
+    # Tests print; only our lines may reach the reader.
+    lines = os.fdopen(os.dup(1), "w")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+    def say(**fields: Any) -> None:
+        lines.write(json.dumps(fields) + "\n")
+        lines.flush()
+
+    gridstride.compat.install()
+    package = importlib.import_module(module.partition(".")[0])
+    package.__path__.append(os.path.join(folder, module.partition(".")[0]))
+    try:
+        loaded = importlib.import_module(module)
+        tests = flatten(unittest.defaultTestLoader.loadTestsFromModule(loaded))
+    except BaseException as error:  # noqa: BLE001  # whatever stops the import is the module's result
+        say(
+            collected=0,
+            broken=f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}",
+        )
+        return
+    say(collected=len(tests))
+    for test in tests[first:]:
+        say(started=test.id())
+        began = time.perf_counter()
+        state, reason = run(test, seconds)
+        say(test=test.id(), state=state, reason=reason[:400], seconds=round(time.perf_counter() - began, 3))
+
+
+if __name__ == "__main__":
+    main()
