@@ -1,0 +1,550 @@
+//! Reports: what is wrong, where, and what to write instead.
+
+use crate::lowered::{errors, errors_in};
+use insta::assert_snapshot;
+
+#[test]
+fn numbers_of_two_types_do_not_mix() {
+    assert_snapshot!(errors("a: wp.array(dtype=float), n: int, d: wp.float64", "a[0] = a[0] * n\na[1] = d + a[1]\na[2] = n / 2.0\nb = a[0] < n"), @r"
+    error[type-mismatch]: cannot multiply `float32` and `int32`
+      --> t.py:2:12
+       |
+    2  |     a[0] = a[0] * n
+       |            ^^^^^^^^
+       = help: write `float32(n)`
+
+    error[type-mismatch]: cannot add `float64` and `float32`
+      --> t.py:3:12
+       |
+    3  |     a[1] = d + a[1]
+       |            ^^^^^^^^
+       = help: write `float64(a[1])`
+
+    error[type-mismatch]: cannot divide `int32` by the literal `2.0`
+      --> t.py:4:12
+       |
+    4  |     a[2] = n / 2.0
+       |            ^^^^^^^
+       = help: write `float32(n)`
+
+    error[type-mismatch]: cannot compare `float32` and `int32` with `<`
+      --> t.py:5:9
+       |
+    5  |     b = a[0] < n
+       |         ^^^^^^^^
+       = help: write `float32(n)`
+    ");
+}
+
+#[test]
+fn vectors_multiply_by_name() {
+    assert_snapshot!(errors("v: wp.vec3, w: wp.vec3, q: wp.quat, i: int", "a = v * w\nb = v / w\nc = q * v\nd = v + 1.0\ne = v * i\nf = v < w"), @r"
+    error[type-mismatch]: cannot multiply `vec3` and `vec3`
+      --> t.py:2:9
+       |
+    2  |     a = v * w
+       |         ^^^^^
+       = help: write `cw_mul(a, b)` for the product of each component, `dot(a, b)` for their sum
+
+    error[type-mismatch]: cannot divide `vec3` by `vec3`
+      --> t.py:3:9
+       |
+    3  |     b = v / w
+       |         ^^^^^
+       = help: write `cw_div(a, b)` for the quotient of each component
+
+    error[type-mismatch]: cannot multiply `quat` and `vec3`
+      --> t.py:4:9
+       |
+    4  |     c = q * v
+       |         ^^^^^
+       = help: write `quat_rotate(q, v)`
+
+    error[type-mismatch]: cannot add `vec3` and the literal `1.0`
+      --> t.py:5:9
+       |
+    5  |     d = v + 1.0
+       |         ^^^^^^^
+       = help: a scalar is not spread over components: make a vector or matrix of it
+
+    error[type-mismatch]: cannot multiply `vec3` and `int32`
+      --> t.py:6:9
+       |
+    6  |     e = v * i
+       |         ^^^^^
+       = help: write `float32(i)`
+
+    error[type-mismatch]: cannot compare `vec3` and `vec3` with `<`
+      --> t.py:7:9
+       |
+    7  |     f = v < w
+       |         ^^^^^
+       = help: vectors and matrices compare with `==` and `!=`; order their lengths or components
+    ");
+}
+
+#[test]
+fn operators_for_other_types() {
+    assert_snapshot!(errors("a: wp.array(dtype=float), n: int, b: bool", "x = n ** 2\ny = a[0] & 1.0\nz = -b\nw = ~b\nu = a + a\nt = b + 1"), @r"
+    error[type-mismatch]: cannot apply `**` to `int32` and the literal `2`
+      --> t.py:2:9
+       |
+    2  |     x = n ** 2
+       |         ^^^^^^
+       = help: `**` is for floats: write the product, or convert with `float32(…)`
+
+    error[type-mismatch]: cannot apply `&` to `float32` and the literal `1.0`
+      --> t.py:3:9
+       |
+    3  |     y = a[0] & 1.0
+       |         ^^^^^^^^^^
+       = help: bit operators are for integers
+
+    error[type-mismatch]: cannot apply `-` to `bool`
+      --> t.py:4:9
+       |
+    4  |     z = -b
+       |         ^^
+       = help: convert it: `int32(…)`
+
+    error[type-mismatch]: cannot apply `~` to `bool`
+      --> t.py:5:9
+       |
+    5  |     w = ~b
+       |         ^^
+       = help: write `not`
+
+    error[type-mismatch]: cannot add `array(dtype=float32)` and `array(dtype=float32)`
+      --> t.py:6:9
+       |
+    6  |     u = a + a
+       |         ^^^^^
+
+    error[type-mismatch]: cannot add `bool` and the literal `1`
+      --> t.py:7:9
+       |
+    7  |     t = b + 1
+       |         ^^^^^
+       = help: write `int32(b)`
+    ");
+}
+
+#[test]
+fn literals_that_fit_no_type() {
+    assert_snapshot!(errors("a: wp.array(dtype=float), u: wp.uint8", "x = 1 // 0\ny = u + 300\nz = 1 << 200\nw = 99999999999999999999999999999999999999999"), @r"
+    error[division-by-zero]: `1 // 0` divides by zero
+      --> t.py:2:9
+       |
+    2  |     x = 1 // 0
+       |         ^^^^^^
+
+    error[literal-range]: the literal `300` does not fit `uint8`
+      --> t.py:3:13
+       |
+    3  |     y = u + 300
+       |             ^^^
+
+    error[literal-range]: `1 << 200` does not fit any integer type
+      --> t.py:4:9
+       |
+    4  |     z = 1 << 200
+       |         ^^^^^^^^
+
+    error[literal-range]: this integer does not fit any type of a kernel
+      --> t.py:5:9
+       |
+    5  |     w = 99999999999999999999999999999999999999999
+       |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    ");
+}
+
+#[test]
+fn names_that_are_not_defined() {
+    assert_snapshot!(errors("a: wp.array(dtype=float)", "velocity = 1.0\nx = velocty\ny = sqrt(2.0)\nz = lenn(a)"), @r"
+    error[unknown-name]: `velocty` is not defined
+      --> t.py:3:9
+       |
+    3  |     x = velocty
+       |         ^^^^^^^
+       = help: did you mean `velocity`?
+
+    error[unknown-name]: `sqrt` is not defined
+      --> t.py:4:9
+       |
+    4  |     y = sqrt(2.0)
+       |         ^^^^
+       = help: builtins are members of the module: write `wp.sqrt`
+
+    error[unknown-name]: `lenn` is not defined
+      --> t.py:5:9
+       |
+    5  |     z = lenn(a)
+       |         ^^^^
+       = help: did you mean `len`?
+    ");
+}
+
+#[test]
+fn a_name_set_on_one_path() {
+    assert_snapshot!(errors("a: wp.array(dtype=float), n: int", "if n > 0:\n    z = 1.0\na[0] = z"), @r"
+    error[maybe-unset]: `z` may not be set here
+      --> t.py:4:12
+       |
+    4  |     a[0] = z
+       |            ^ `z` is not set where the condition on line 2 is false
+      ::: t.py:2:8
+       |
+    2  |     if n > 0:
+       |        ----- this decides
+       = help: give `z` a value on every path, for example before the branch or loop
+    ");
+}
+
+#[test]
+fn syntax_that_kernels_lack() {
+    assert_snapshot!(errors("a: wp.array(dtype=float)", "x = f\"{a}\"\ny = [i for i in a]\nz = lambda: 1\nw = {1: 2}\nu = 1j\nt = (v := 3)"), @r#"
+    error[unsupported-syntax]: an f-string cannot be used in a kernel
+      --> t.py:2:9
+       |
+    2  |     x = f"{a}"
+       |         ^^^^^^
+       = help: use `print(a, b)` or `printf("%d %f", a, b)`
+
+    error[unsupported-syntax]: a comprehension cannot be used in a kernel
+      --> t.py:3:9
+       |
+    3  |     y = [i for i in a]
+       |         ^^^^^^^^^^^^^^
+       = help: write a `for` loop
+
+    error[unsupported-syntax]: a lambda cannot be used in a kernel
+      --> t.py:4:9
+       |
+    4  |     z = lambda: 1
+       |         ^^^^^^^^^
+       = help: write a function decorated with `@wp.func`
+
+    error[unsupported-syntax]: a dict cannot be used in a kernel
+      --> t.py:5:9
+       |
+    5  |     w = {1: 2}
+       |         ^^^^^^
+       = help: use a struct, or look the value up with `wp.static(…)`
+
+    error[unsupported-syntax]: complex numbers cannot be used in a kernel
+      --> t.py:6:9
+       |
+    6  |     u = 1j
+       |         ^^
+       = help: keep the real and the imaginary part in a `vec2`
+
+    error[unsupported-syntax]: `:=` cannot be used in a kernel
+      --> t.py:7:10
+       |
+    7  |     t = (v := 3)
+       |          ^^^^^^
+       = help: assign in a statement of its own
+    "#);
+}
+
+#[test]
+fn indices_out_of_range() {
+    assert_snapshot!(errors("v: wp.vec3, m: wp.mat22", "a = v[3]\nb = m[0, 2]\nc = v[-4]\nd = (1, 2)[2]\ne = v[2:1]"), @r"
+    error[index-range]: index 3 is out of range for `vec3`
+      --> t.py:2:11
+       |
+    2  |     a = v[3]
+       |           ^
+       = help: it goes from 0 to 2, or from -3 to -1
+
+    error[index-range]: index 2 is out of range for `mat22`
+      --> t.py:3:14
+       |
+    3  |     b = m[0, 2]
+       |              ^
+       = help: it goes from 0 to 1, or from -2 to -1
+
+    error[index-range]: index -4 is out of range for `vec3`
+      --> t.py:4:11
+       |
+    4  |     c = v[-4]
+       |           ^^
+       = help: it goes from 0 to 2, or from -3 to -1
+
+    error[index-range]: index 2 is out of range for the tuple
+      --> t.py:5:16
+       |
+    5  |     d = (1, 2)[2]
+       |                ^
+       = help: it goes from 0 to 1, or from -2 to -1
+
+    error[index-range]: this slice selects no component
+      --> t.py:6:11
+       |
+    6  |     e = v[2:1]
+       |           ^^^
+    ");
+}
+
+#[test]
+fn too_many_indices() {
+    assert_snapshot!(errors("a: wp.array(dtype=wp.vec3), v: wp.vec3", "x = a[0, 1]\ny = v[0, 1]"), @r"
+    error[too-many-indices]: `a` has 1 dimension, found 2 indices
+      --> t.py:2:9
+       |
+    2  |     x = a[0, 1]
+       |         ^^^^^^^
+       = help: index the `vec3` that it holds in a subscript of its own
+
+    error[too-many-indices]: `vec3` takes 1 index, found 2
+      --> t.py:3:9
+       |
+    3  |     y = v[0, 1]
+       |         ^^^^^^^
+    ");
+}
+
+#[test]
+fn indices_of_other_types() {
+    assert_snapshot!(errors("a: wp.array(dtype=float), v: wp.vec3, x: float", "b = a[x]\nc = a[1.0]\nd = v[x]\ne = (1, 2)[a.shape[0]]"), @r"
+    error[not-an-index]: an index must be an integer, found `float32`
+      --> t.py:2:11
+       |
+    2  |     b = a[x]
+       |           ^
+
+    error[not-an-index]: an index must be an integer, found the literal `1.0`
+      --> t.py:3:11
+       |
+    3  |     c = a[1.0]
+       |           ^^^
+
+    error[not-an-index]: an index must be an integer, found `float32`
+      --> t.py:4:11
+       |
+    4  |     d = v[x]
+       |           ^
+
+    error[static-index]: a tuple is indexed by constants, found `int32`
+      --> t.py:5:16
+       |
+    5  |     e = (1, 2)[a.shape[0]]
+       |                ^^^^^^^^^^
+       = help: make it a vector, whose index may be any integer
+    ");
+}
+
+#[test]
+fn slices_with_bad_steps() {
+    assert_snapshot!(errors("a: wp.array(dtype=float), v: wp.vec3, n: int", "b = a[::0]\nc = a[::n]\nd = v[::0]\ne = v[:n]"), @r"
+    error[slice-step]: slice step cannot be zero
+      --> t.py:2:11
+       |
+    2  |     b = a[::0]
+       |           ^^^
+
+    error[slice-step]: the step of a slice must be a constant, found `int32`
+      --> t.py:3:11
+       |
+    3  |     c = a[::n]
+       |           ^^^
+       = help: compute the index of each element instead
+
+    error[slice-step]: slice step cannot be zero
+      --> t.py:4:11
+       |
+    4  |     d = v[::0]
+       |           ^^^
+
+    error[static-index]: the bounds of this slice must be constants, found `int32`
+      --> t.py:5:11
+       |
+    5  |     e = v[:n]
+       |           ^^
+       = help: the number of components is part of a value's type
+    ");
+}
+
+#[test]
+fn attributes_that_do_not_exist() {
+    assert_snapshot!(errors("a: wp.array(dtype=float), v: wp.vec2", "x = v.z\ny = a.shap\nz = wp.sqr\nw = a.foo"), @r"
+    error[unknown-attribute]: `vec2` has no `z`
+      --> t.py:2:9
+       |
+    2  |     x = v.z
+       |         ^^^
+       = help: it has `x`, `y`, `dtype`
+
+    error[unknown-attribute]: `array(dtype=float32)` has no `shap`
+      --> t.py:3:9
+       |
+    3  |     y = a.shap
+       |         ^^^^^^
+       = help: did you mean `shape`?
+
+    error[unknown-attribute]: `wp` has no `sqr`
+      --> t.py:4:9
+       |
+    4  |     z = wp.sqr
+       |         ^^^^^^
+       = help: did you mean `wp.sqrt`?
+
+    error[unknown-attribute]: `array(dtype=float32)` has no `foo`
+      --> t.py:5:9
+       |
+    5  |     w = a.foo
+       |         ^^^^^
+       = help: it has `shape`, `ndim`, `size`, `dtype`
+    ");
+}
+
+#[test]
+fn fields_that_do_not_exist() {
+    assert_snapshot!(errors_in("@wp.struct\nclass Ray:\n    origin: wp.vec3\n    t: float\n\nV = wp.vec3(0.0, 0.0, 1.0)\n\ndef k(r: Ray):\n    x = r.orign\n    y = r.direction\n    V.x = 1.0\n    V[0] = 1.0\n"), @r"
+    error[unknown-attribute]: `Ray` has no `orign`
+      --> t.py:9:9
+       |
+    9  |     x = r.orign
+       |         ^^^^^^^
+       = help: did you mean `origin`?
+
+    error[unknown-attribute]: `Ray` has no `direction`
+       --> t.py:10:9
+        |
+    10  |     y = r.direction
+        |         ^^^^^^^^^^^
+       = help: it has `origin`, `t`
+
+    error[not-assignable]: `V.x` cannot be assigned to
+       --> t.py:11:5
+        |
+    11  |     V.x = 1.0
+        |     ^^^
+       = help: what a kernel takes from outside is constant: assign it to a name first, or pass an array
+
+    error[not-assignable]: `V[0]` cannot be assigned to
+       --> t.py:12:5
+        |
+    12  |     V[0] = 1.0
+        |     ^^^^
+       = help: what a kernel takes from outside is constant: assign it to a name first, or pass an array
+    ");
+}
+
+#[test]
+fn targets_that_cannot_be_assigned() {
+    assert_snapshot!(errors("a: wp.array2d(dtype=float), v: wp.vec3, w: wp.vec2", "a[0] = a[1]\na.shape = 1\nv.xx = w\na[1:] = 1.0\nx, *y = 1, 2"), @r"
+    error[not-assignable]: a row or slice of an array cannot be assigned as a whole
+      --> t.py:2:5
+       |
+    2  |     a[0] = a[1]
+       |     ^^^^
+       = help: assign its elements in a loop
+
+    error[not-assignable]: `a.shape` cannot be assigned to
+      --> t.py:3:5
+       |
+    3  |     a.shape = 1
+       |     ^^^^^^^
+       = help: elements of arrays, and parts of vectors, matrices and structs that have a name, can be assigned to
+
+    error[not-assignable]: a component is named twice in this target
+      --> t.py:4:5
+       |
+    4  |     v.xx = w
+       |     ^^^^
+
+    error[not-assignable]: a row or slice of an array cannot be assigned as a whole
+      --> t.py:5:5
+       |
+    5  |     a[1:] = 1.0
+       |     ^^^^^
+       = help: assign its elements in a loop
+
+    error[unsupported-syntax]: a starred target cannot be used in a kernel
+      --> t.py:6:8
+       |
+    6  |     x, *y = 1, 2
+       |        ^^
+    ");
+}
+
+#[test]
+fn values_that_do_not_fit_their_target() {
+    assert_snapshot!(errors("a: wp.array(dtype=float), v: wp.vec3, n: int", "a[0] = n\na[0] = v\nv.x = n\na[0] += n\nx, y = v\nz: float = n\nw: int"), @r"
+    error[type-mismatch]: expected `float32`, found `int32`
+      --> t.py:2:12
+       |
+    2  |     a[0] = n
+       |            ^
+       = help: convert it: `float32(…)`
+
+    error[type-mismatch]: expected `float32`, found `vec3`
+      --> t.py:3:12
+       |
+    3  |     a[0] = v
+       |            ^
+
+    error[type-mismatch]: expected `float32`, found `int32`
+      --> t.py:4:11
+       |
+    4  |     v.x = n
+       |           ^
+       = help: convert it: `float32(…)`
+
+    error[type-mismatch]: cannot add `float32` and `int32`
+      --> t.py:5:5
+       |
+    5  |     a[0] += n
+       |     ^^^^^^^^^
+       = help: write `float32(n)`
+
+    error[unpack-count]: 2 targets for 3 values
+      --> t.py:6:5
+       |
+    6  |     x, y = v
+       |     ^^^^
+
+    error[type-mismatch]: expected `float32`, found `int32`
+      --> t.py:7:16
+       |
+    7  |     z: float = n
+       |                ^
+       = help: convert it: `float32(…)`
+
+    error[unsupported-syntax]: a declaration without a value cannot be used in a kernel
+      --> t.py:8:5
+       |
+    8  |     w: int
+       |     ^^^^^^
+       = help: give it a value: `x: float = 0.0`
+    ");
+}
+
+#[test]
+fn one_mistake_is_reported_once() {
+    assert_snapshot!(errors("a: wp.array(dtype=float)", "x = nowhere\ny = x + 1.0\na[0] = y"), @r"
+    error[unknown-name]: `nowhere` is not defined
+      --> t.py:2:9
+       |
+    2  |     x = nowhere
+       |         ^^^^^^^
+    ");
+}
+
+#[test]
+fn both_sides_of_an_operator_are_read() {
+    assert_snapshot!(errors("", "x = first + second"), @r"
+    error[unknown-name]: `first` is not defined
+      --> t.py:2:9
+       |
+    2  |     x = first + second
+       |         ^^^^^
+
+    error[unknown-name]: `second` is not defined
+      --> t.py:2:17
+       |
+    2  |     x = first + second
+       |                 ^^^^^^
+    ");
+}
