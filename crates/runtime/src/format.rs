@@ -5,9 +5,10 @@
 //! that the conversions name. The words carry no types, so a conversion reads its word as what it names.
 //!
 //! Flags (`-+ #0`), width, precision (both may be `*`) and the conversions `d i u x X o c p e E f F g G a A %` are
-//! C's. Length modifiers are skipped: an unsigned conversion of a word that is a negative i32 prints its low 32 bits
-//! (C's meaning of `%x` for an int) unless `l`, `ll`, `z`, `j` or `t` asks for the whole word. A conversion that is
-//! unknown, or for which no word is left, stays as written. It never panics; widths above 4096 count as 4096.
+//! C's; `%?`, which C does not have, prints True or False. Length modifiers are skipped: an unsigned conversion of a
+//! word that is a negative i32 prints its low 32 bits (C's meaning of `%x` for an int) unless `l`, `ll`, `z`, `j` or
+//! `t` asks for the whole word. A conversion that is unknown, or for which no word is left, stays as written. It never
+//! panics; widths above 4096 count as 4096.
 //!
 //! ```
 //! assert_eq!(runtime::format::format("%d|%6.2f|%x\n", &[7, 2.5f64.to_bits(), 255]), "7|  2.50|ff\n");
@@ -133,6 +134,7 @@ impl Spec {
     fn convert(self, args: &mut impl Iterator<Item = u64>) -> Option<String> {
         match self.conversion {
             b'%' => Some("%".into()),
+            b'?' => Some(self.pad("", if args.next()? == 0 { "False" } else { "True" }.into(), false)),
             b'd' | b'i' => Some(self.signed(args.next()? as i64)),
             b'u' | b'x' | b'X' | b'o' => Some(self.unsigned(args.next()?)),
             b'p' => Some(Spec { alternate: true, is_long: true, conversion: b'x', ..self }.unsigned(args.next()?)),

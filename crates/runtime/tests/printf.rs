@@ -150,3 +150,8 @@ fn a_sink_receives_each_print_in_one_piece() {
     unsafe { runtime::format::gs_print(std::ptr::null(), 0, std::ptr::null(), 0) };
     assert_eq!(*SEEN.lock().unwrap(), ["x=3 y=0.5\n", ""]);
 }
+
+#[test]
+fn bools_print_as_python_does() {
+    check("%? %?|%6?", &[1, 0, 1], "True False|  True");
+}
