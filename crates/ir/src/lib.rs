@@ -18,6 +18,8 @@
 //!
 //! Every op is a row of the table in [`op`]; its meaning is what `interp` does.
 
+#[cfg(any(test, feature = "arbitrary"))]
+pub mod arbitrary;
 pub mod builder;
 pub mod constant;
 pub mod eval;

@@ -1,1 +1,94 @@
-//! (being written)
+//! Transforms: one file a pass, each a verb that takes IR and leaves IR of the same meaning.
+//!
+//! In: a verified module. Out: the same module with calls inlined and less to do, verified again. [`optimize`] runs the
+//! passes in order; the pipeline calls it before code generation, which takes kernels without calls only.
+//!
+//! ```
+//! use ir::parse::parse_module;
+//! let mut module = parse_module("func @f(v0: i32) -> i32 { v1: i32 = const 0; v2: i32 = add v0, v1; return v2 }").unwrap();
+//! gridstride_transform::optimize(&mut module);
+//! assert!(module.to_string().contains("return v0"));
+//! ```
+
+pub mod eliminate_common_subexpressions;
+pub mod eliminate_dead_code;
+pub mod exits;
+pub mod hoist_loop_invariants;
+pub mod inline_calls;
+pub mod range;
+pub mod replace;
+pub mod simplify;
+pub mod unify_returns;
+
+pub use eliminate_common_subexpressions::eliminate_common_subexpressions;
+pub use eliminate_dead_code::eliminate_dead_code;
+pub use hoist_loop_invariants::hoist_loop_invariants;
+pub use inline_calls::inline_calls;
+pub use simplify::simplify;
+pub use unify_returns::unify_returns;
+
+use ir::{Function, FunctionKind, Module, verify};
+
+/// Whether a pass changed anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[must_use]
+pub struct Changed(pub bool);
+
+impl std::ops::BitOr for Changed {
+    type Output = Changed;
+
+    fn bitor(self, other: Changed) -> Changed {
+        Changed(self.0 | other.0)
+    }
+}
+
+impl std::ops::BitOrAssign for Changed {
+    fn bitor_assign(&mut self, other: Changed) {
+        self.0 |= other.0;
+    }
+}
+
+/// A pass over one function and its name.
+pub type Pass = (&'static str, fn(&mut Function) -> Changed);
+
+/// The passes over functions, in the order in which [`optimize`] runs them.
+pub const PASSES: [Pass; 4] = [
+    ("simplify", simplify),
+    ("eliminate_common_subexpressions", eliminate_common_subexpressions),
+    ("hoist_loop_invariants", hoist_loop_invariants),
+    ("eliminate_dead_code", eliminate_dead_code),
+];
+
+/// What one pass reveals another may use, so they run again; a third round rarely finds anything.
+const ROUNDS: usize = 2;
+
+/// Runs all passes. In a module with a kernel only the kernel is made fast: what it calls is in it by then.
+///
+/// Panics with the printed IR where the result is not valid: that is a bug of ours.
+pub fn optimize(module: &mut Module) {
+    let _ = inline_calls(module);
+    check(module, "inline_calls", cfg!(debug_assertions));
+    let has_kernel = module.kernel().is_some();
+    let mut again: Vec<bool> =
+        module.funcs.iter().map(|func| !has_kernel || func.kind == FunctionKind::Kernel).collect();
+    for _ in 0..ROUNDS {
+        let wanted = again.clone();
+        again.fill(false);
+        for (name, pass) in PASSES {
+            for (i, func) in module.funcs.iter_mut().enumerate().filter(|(i, _)| wanted[*i]) {
+                again[i] |= pass(func).0;
+            }
+            check(module, name, cfg!(debug_assertions));
+        }
+    }
+    check(module, "optimize", true);
+}
+
+fn check(module: &Module, pass: &str, is_wanted: bool) {
+    if is_wanted && let Err(errors) = verify::verify(module) {
+        panic!("{pass} broke the IR\n{}", verify::report(module, &errors));
+    }
+}
+
+#[cfg(test)]
+mod tests;

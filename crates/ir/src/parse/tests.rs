@@ -1,5 +1,8 @@
 use super::*;
 use crate::verify::{report, verify};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample;
 
 /// The text as the printer gives it back, after the verifier passed it.
 fn check(text: &str) -> String {
@@ -98,4 +101,123 @@ fn deep_text_is_refused() {
     assert!(check(&regions).contains("regions are nested too deep"));
     let types = format!("func @f(v0: {}", "tuple<".repeat(100_000));
     assert!(check(&types).contains("the type is nested too deep"));
+}
+
+/// Pieces of which text that is nearly right is made.
+const PIECES: [&str; 46] = [
+    "func",
+    "kernel",
+    "@f",
+    "@#0",
+    "(",
+    ")",
+    "{",
+    "}",
+    "v0",
+    "v1",
+    "v2",
+    ":",
+    "f32",
+    "i64",
+    "bool",
+    "vec<f32, 3>",
+    "array<",
+    "struct S<a: f32>",
+    "tuple<",
+    ">",
+    ",",
+    "->",
+    "=",
+    "const",
+    "1",
+    "-1.5",
+    "1e99999",
+    "nan",
+    "0x7fc00001",
+    "add",
+    "load",
+    "[",
+    "]",
+    ".0",
+    ".?",
+    "call",
+    "if",
+    "else",
+    "for",
+    "loop",
+    "with",
+    "site 0",
+    "\"a\\",
+    "\n",
+    ";",
+    "é",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    #[test]
+    fn any_text_is_read_or_refused(text in any::<String>()) {
+        let _ = check(&text);
+    }
+
+    #[test]
+    fn nearly_right_text_is_read_or_refused(pieces in vec(sample::select(&PIECES[..]), 0..60)) {
+        let _ = check(&pieces.join(" "));
+        let _ = check(&format!("func @f(v0: f32, v1: array<f32, 1>) {{ {}", pieces.join(" ")));
+    }
+
+    #[test]
+    fn a_damaged_module_is_read_or_refused(
+        numbers in vec(any::<u32>(), 0..120),
+        at in any::<sample::Index>(),
+        n in 0usize..12,
+        piece in sample::select(&PIECES[..]),
+    ) {
+        let mut chars: Vec<char> = crate::arbitrary::module(&numbers).to_string().chars().collect();
+        let at = at.index(chars.len());
+        chars.splice(at..(at + n).min(chars.len()), piece.chars());
+        let _ = check(&chars.into_iter().collect::<String>());
+    }
+
+    /// Tables with entries out of place: the verifier and the printer must live with them.
+    #[test]
+    fn a_damaged_function_is_verified(numbers in vec(any::<u32>(), 0..120), damage in vec(any::<[u32; 3]>(), 1..4)) {
+        let mut module = crate::arbitrary::module(&numbers);
+        for [kind, a, b] in damage {
+            let i = a as usize % module.funcs.len();
+            break_table(&mut module.funcs[i], kind, a, b);
+        }
+        if let Err(errors) = verify(&module) {
+            let _ = report(&module, &errors);
+        }
+        let _ = module.to_string();
+    }
+}
+
+fn break_table(func: &mut Function, kind: u32, a: u32, b: u32) {
+    use crate::func::{RegionId, Value};
+    let inst = a as usize % func.insts.len();
+    let region = a as usize % func.regions.len();
+    // Most often in range, at times beyond.
+    let value = Value(b % (func.values.len() as u32 + 2));
+    match kind % 12 {
+        0 => func.insts[inst].operands.push(value),
+        1 => drop(func.insts[inst].operands.pop()),
+        2 => func.insts[inst].results.push(value),
+        3 => drop(func.insts[inst].results.pop()),
+        4 => func.insts[inst].regions.push(RegionId(b % (func.regions.len() as u32 + 2))),
+        5 => drop(func.insts[inst].regions.pop()),
+        6 => func.insts[inst].op = crate::Op::ALL[b as usize % crate::Op::ALL.len()],
+        7 => func.insts[inst].attr = Attr::Index(b),
+        8 => func.regions[region].params.push(value),
+        9 => func.regions[region].insts.push(InstId(b % (func.insts.len() as u32 + 2))),
+        10 => drop(func.regions[region].insts.pop()),
+        _ => {
+            let operand = func.insts[inst].operands.first_mut();
+            if let Some(operand) = operand {
+                *operand = value;
+            }
+        }
+    }
 }
