@@ -5,6 +5,7 @@
 
 pub mod host;
 pub mod source;
+pub mod table;
 pub mod warp;
 
 pub use host::{FuncSource, Host, HostValue, ObjectId, ParamSource, TypePattern};

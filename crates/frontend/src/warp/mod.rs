@@ -29,7 +29,9 @@ mod instance;
 mod pattern;
 mod builtins;
 
+pub(crate) use builtins::is_builtin;
 pub use builtins::names as builtin_names;
+pub(crate) use pattern::library_type;
 pub(crate) use lower::{Lower, Reported};
 pub(crate) use operand::Operand;
 pub(crate) use unit::Unit;
