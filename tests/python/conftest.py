@@ -5,7 +5,7 @@ import pytest
 import gridstride as wp
 
 
-@pytest.fixture(params=["interp", "cpu"])
+@pytest.fixture(params=["interp", "cpu"], scope="session")
 def device(request):
     """Each device must give the same bits; the arrays are the CPU's for both."""
     return request.param

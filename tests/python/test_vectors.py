@@ -76,7 +76,7 @@ def test_components_by_name_index_and_slice():
     with pytest.raises(IndexError):
         v[4]
     with pytest.raises(AttributeError):
-        wp.vec2().z
+        wp.vec2().z  # noqa: B018
 
 
 def test_components_of_a_vector_are_rounded():

@@ -1,5 +1,7 @@
 """Branches, loops and early exits in kernels, against the same text run by Python."""
 
+# ruff: noqa: B007, SIM108, UP018 - loops and casts as kernels write them
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
