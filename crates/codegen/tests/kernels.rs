@@ -6,6 +6,8 @@ mod composites;
 mod control;
 #[path = "kernels/differential.rs"]
 mod differential;
+#[path = "kernels/effects.rs"]
+mod effects;
 #[path = "kernels/launch.rs"]
 mod launch;
 #[path = "kernels/saxpy.rs"]

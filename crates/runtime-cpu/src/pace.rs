@@ -43,7 +43,7 @@ impl Pace {
     /// Runs a job on this thread while that is best. `None` when it is done; else the first chunk that is left and the
     /// time that the rest would take.
     ///
-    /// The stretch doubles, so that a cheap job costs few looks at the clock and one whose start is cheaper than the
+    /// Each stretch is eight times as long as the one before, so that a cheap job costs few looks at the clock and one whose start is cheaper than the
     /// rest is still found out.
     ///
     /// # Safety
@@ -65,7 +65,7 @@ impl Pace {
             if rest >= self.share_above {
                 return Some((end, rest));
             }
-            (first, stretch, before) = (end, 2 * stretch, now);
+            (first, stretch, before) = (end, 8 * stretch, now);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Building a kernel, packing its arguments and running it.
 
 use codegen::CpuOptions;
-use ir::{Builder, FuncRef, Function, FunctionKind, Module, Param, Scalar, Type};
+use ir::{Builder, FuncRef, Function, FunctionKind, Module, Param, Type};
 use runtime::{Fault, FaultRecord, LaunchBounds};
 
 /// A module of one kernel whose body `build` appends; the closing `return` is added.
@@ -75,8 +75,4 @@ pub(crate) fn run(module: &Module, extents: &[i64], args: &Packed) -> Option<Fau
 
 pub(crate) fn array1(elem: Type) -> Type {
     Type::array(elem, 1)
-}
-
-pub(crate) fn scalar(scalar: Scalar) -> Type {
-    Type::scalar(scalar)
 }
