@@ -31,6 +31,10 @@ class indexedarray:  # noqa: N801 - Warp's name
     _default_ndim = 1
     __slots__ = ("__gs_type__", "data", "dtype", "indices", "ndim", "requires_grad", "shape")
 
+    def __new__(cls, data: Any = None, indices: Any = None, dtype: Any = None, ndim: int | None = None) -> indexedarray:
+        # The compiler reads the type of a value from its class.
+        return object.__new__(cls if data is None else _class_for(data._type, data.ndim))
+
     def __init__(self, data: Any = None, indices: Any = None, dtype: Any = None, ndim: int | None = None) -> None:
         self.requires_grad = False
         if data is None:
@@ -39,7 +43,7 @@ class indexedarray:  # noqa: N801 - Warp's name
             self.dtype = dtype
             self.indices: list[Any] = [None] * self.ndim
             self.shape: tuple[int, ...] = (0,) * self.ndim
-            self.__gs_type__ = _annotation(_types.element_pattern(Any if dtype is None else dtype), self.ndim)
+            self.__gs_type__ = _native_type(_types.element_pattern(Any if dtype is None else dtype), self.ndim)
             return
         self.data = data
         self.dtype = data.dtype
@@ -51,7 +55,6 @@ class indexedarray:  # noqa: N801 - Warp's name
         self.shape = tuple(
             extent if index is None else index.size for extent, index in zip(data.shape, self.indices, strict=True)
         )
-        self.__gs_type__ = _annotation(data._type, self.ndim)
 
     def __class_getitem__(cls, dtype: Any) -> indexedarray:
         return cls(dtype=dtype)
@@ -177,13 +180,25 @@ class indexedarray4d(indexedarray):  # noqa: N801
     _default_ndim = 4
 
 
-def _annotation(element: Any, ndim: int) -> Any:
+def _native_type(element: Any, ndim: int) -> Any:
     """To the compiler an indexed array is a struct of its array and one index array a dimension (null: every index)."""
     if isinstance(element, tuple):
-        return ("indexedarray", element, ndim)
+        raise TypeError("an indexedarray annotation needs an element type that is not open")
     index = _types.Type.array(_types.int32.__gs_type__, 1)
     fields = [("data", _types.Type.array(element, ndim)), *[(f"indices{d}", index) for d in range(ndim)]]
     return _types.Type.struct("indexedarray", fields)
+
+
+_made: dict[Any, Any] = {}
+
+
+def _class_for(element: Any, ndim: int) -> Any:
+    ty = _native_type(element, ndim)
+    found = _made.get(ty)
+    if found is None:
+        members = {"__slots__": (), "__gs_type__": ty, "__module__": "gridstride"}
+        found = _made[ty] = type("indexedarray", (indexedarray,), members)
+    return found
 
 
 def _index_array(index: Any) -> Any:

@@ -289,3 +289,25 @@ def test_map(device):
 @wp.func
 def bounds(x: float):
     return x - 1.0, x + 1.0
+
+
+@wp.kernel
+def through_indices(a: wp.indexedarray2d(dtype=float), out: wp.array2d(dtype=float)):
+    i, j = wp.tid()
+    out[i, j] = a[i, j] * 2.0
+    a[i, j] = -1.0
+
+
+def test_indexed_arrays(device):
+    x = np.arange(20, dtype=np.float32).reshape(4, 5)
+    rows, cols = np.array([3, 0]), np.array([4, 1, 2])
+    for indices in ([rows, cols], [rows, None], [None, cols]):
+        a = wp.array(x)
+        picked = wp.indexedarray(a, [None if one is None else wp.array(one, dtype=int) for one in indices])
+        out = wp.zeros(picked.shape)
+        wp.launch(through_indices, dim=picked.shape, inputs=[picked, out], device=device)
+        grid = np.ix_(*[np.arange(n) if one is None else one for one, n in zip(indices, x.shape, strict=True)])
+        np.testing.assert_array_equal(out.numpy(), x[grid] * 2)
+        expected = x.copy()
+        expected[grid] = -1
+        np.testing.assert_array_equal(a.numpy(), expected)

@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 import gridstride as wp
 
 few = settings(max_examples=15, deadline=None)
-small = {"min_value": -100, "max_value": 100, "width": 32}
+small = {"min_value": -100, "max_value": 100}
 vec5 = wp.types.vector(5, float)
 mat23 = wp.types.matrix((2, 3), float)
 

@@ -86,6 +86,12 @@ impl Lower<'_, '_> {
             HostValue::Type(TypePattern::Is(ty)) if name == "dtype" && element_type(*ty).is_some() => {
                 Ok(Operand::Static(HostValue::Type(TypePattern::Is(element_type(*ty).unwrap_or(*ty)))))
             }
+            // An enum's member comes as its value already.
+            HostValue::Bool(_) | HostValue::Int(_) | HostValue::Float(_) | HostValue::Str(_) | HostValue::Scalar(..)
+                if name == "value" =>
+            {
+                Ok(Operand::Static(value.clone()))
+            }
             _ => self.other_attribute(&Operand::Static(value.clone()), name, expr, span),
         }
     }
