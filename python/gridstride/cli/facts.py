@@ -38,4 +38,4 @@ def cache() -> str:
     if folder is None:
         return "off"
     sizes = [entry.stat().st_size for entry in os.scandir(folder) if entry.is_file()] if os.path.isdir(folder) else []
-    return f"{folder}, {len(sizes)} files, {sum(sizes) / 2**20:.1f} MiB"
+    return f"{folder}, {len(sizes)} files, {sum(sizes) / 1024:.0f} KiB"

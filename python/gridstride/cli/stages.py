@@ -3,6 +3,7 @@
 In: `FILE:KERNEL`, a stage, and types where the kernel is generic. Out: the text of that stage.
 """
 
+import contextlib
 import importlib.util
 import os
 import sys
@@ -42,7 +43,8 @@ def load(file: str) -> ModuleType:
         raise Mistake(f"`{file}` is not a Python file")
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     sys.path.insert(0, os.path.dirname(os.path.abspath(file)))  # as Python does for a program
-    spec.loader.exec_module(module)
+    with contextlib.redirect_stdout(sys.stderr):  # what the file prints is not the answer
+        spec.loader.exec_module(module)
     return module
 
 

@@ -69,8 +69,8 @@ KEEP = 0.85
 DT = 0.005
 
 
-def throw(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Two drops of particles high in the corners, thrown at each other."""
+def start(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Positions and velocities: two drops of particles high in the corners, thrown at each other."""
     rng = np.random.default_rng(3)
     direction = rng.normal(size=(n, 3))
     direction /= np.linalg.norm(direction, axis=1, keepdims=True)
@@ -87,8 +87,7 @@ def throw(n: int) -> tuple[np.ndarray, np.ndarray]:
 class Simulation:
     """The particles on a device."""
 
-    def __init__(self, n: int, device: str = "cpu"):
-        positions, velocities = throw(n)
+    def __init__(self, positions: np.ndarray, velocities: np.ndarray, device: str = "cpu"):
         self.device = device
         self.positions = wp.array(positions, dtype=wp.vec3, device=device)
         self.velocities = wp.array(velocities, dtype=wp.vec3, device=device)
@@ -132,7 +131,7 @@ def reference(positions: np.ndarray, velocities: np.ndarray, steps: int) -> tupl
 
 def difference(simulation: Simulation, steps: int) -> float:
     """Largest distance of a particle from where NumPy has it, once `steps` have run."""
-    expected, _ = reference(*throw(simulation.positions.shape[0]), steps)
+    expected, _ = reference(*start(simulation.positions.shape[0]), steps)
     return float(np.abs(simulation.positions.numpy() - expected).max())
 
 
@@ -144,7 +143,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args(argv)
 
-    simulation = Simulation(args.particles, args.device)
+    simulation = Simulation(*start(args.particles), args.device)
     frames = [simulation.picture()]
     with wp.ScopedTimer(f"{2 * args.steps} steps of {args.particles} particles"):
         for _ in range(2):
@@ -153,7 +152,7 @@ def main(argv: list[str] | None = None) -> None:
     error = difference(simulation, 2 * args.steps)
     print(f"largest difference from NumPy in double precision: {error:.1e}")
     assert error < 5e-3
-    print("wrote", picture.save(args.out, np.concatenate(frames, axis=1)))
+    print("wrote", picture.save(args.out, picture.strip(frames)))
 
 
 if __name__ == "__main__":

@@ -24,6 +24,13 @@ def glow(light: np.ndarray) -> np.ndarray:
     return (255.0 * (1.0 - np.exp(-np.asarray(light, np.float64)))).astype(np.uint8)
 
 
+def strip(frames: list[np.ndarray]) -> np.ndarray:
+    """Pictures side by side, with a thin line between."""
+    line = np.full((len(frames[0]), 3, 3), 90, np.uint8)
+    parts = [part for frame in frames for part in (frame, line)]
+    return np.concatenate(parts[:-1], axis=1)
+
+
 def save(path: str | Path, pixels: np.ndarray) -> Path:
     """Writes pixels, (height, width, 3) of bytes, as a PNG and makes its folder if need be."""
     try:
