@@ -17,6 +17,10 @@ impl Lower<'_, '_> {
             let outer = std::mem::replace(&mut self.span, span);
             if self.statement(stmt).is_err() {
                 self.forget(stmt);
+                // A `return` that failed is no missing one.
+                if matches!(stmt, Stmt::Return(_)) {
+                    self.unreachable();
+                }
             }
             self.span = outer;
         }
