@@ -4,7 +4,7 @@
 //! same cuts on every machine.
 
 use crate::crew::Job;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// When a launch is shared. All but the defaults are for tests and for callers that know a kernel's cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub struct Pace {
     pub n_chunks: i64,
     /// A chunk has at least this many threads, but a sixteenth of the launch is always enough.
     pub min_chunk: i64,
+    /// A measured stretch shorter than this tells nothing about the rest.
+    pub min_sample: Duration,
     /// Work expected to take longer than this is opened to workers that are awake.
     pub share_above: Duration,
     /// Work expected to take longer than this wakes workers.
@@ -24,13 +26,19 @@ impl Pace {
     pub const DEFAULT: Pace = Pace {
         n_chunks: 256,
         min_chunk: 32,
+        min_sample: Duration::from_nanos(500),
         share_above: Duration::from_micros(3),
         wake_above: Duration::from_micros(40),
     };
 
     /// Shares every launch of two chunks or more at once.
-    pub const EAGER: Pace =
-        Pace { n_chunks: 256, min_chunk: 1, share_above: Duration::ZERO, wake_above: Duration::ZERO };
+    pub const EAGER: Pace = Pace {
+        n_chunks: 256,
+        min_chunk: 1,
+        min_sample: Duration::ZERO,
+        share_above: Duration::ZERO,
+        wake_above: Duration::ZERO,
+    };
 
     /// Threads in each chunk of a launch of `n`; the last one may be smaller.
     pub fn chunk(&self, n: i64) -> i64 {
@@ -51,7 +59,7 @@ impl Pace {
     pub(crate) unsafe fn run_alone(&self, job: &Job) -> Option<(i64, Duration)> {
         let n_chunks = job.n_chunks();
         let (mut first, mut stretch) = (0, 1);
-        let mut before = Instant::now();
+        let mut before = clock::now();
         loop {
             let end = (first + stretch).min(n_chunks);
             // SAFETY: the caller's promise; the chunk number is below `n_chunks`.
@@ -60,13 +68,46 @@ impl Pace {
             if left == 0 {
                 return None;
             }
-            let now = Instant::now();
-            let rest = (now - before).mul_f64(left as f64 / (end - first) as f64);
-            if rest >= self.share_above {
+            let now = clock::now();
+            let sample = clock::between(before, now);
+            let rest = sample.mul_f64(left as f64 / (end - first) as f64);
+            if sample >= self.min_sample && rest >= self.share_above {
                 return Some((end, rest));
             }
             (first, stretch, before) = (end, 8 * stretch, now);
         }
+    }
+}
+
+/// The processor's own counter: a look at the system's clock costs as much as a small launch. Its frequency is only
+/// known to be some gigahertz, which is good enough to tell microseconds from tens of them.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod clock {
+    use std::time::Duration;
+
+    const TICKS_PER_NANOSECOND: u64 = 3;
+
+    pub(super) fn now() -> u64 {
+        // SAFETY: every x86-64 processor has the instruction.
+        unsafe { std::arch::x86_64::_rdtsc() }
+    }
+
+    /// A thread that moved to another core may see its counter go back a little.
+    pub(super) fn between(before: u64, after: u64) -> Duration {
+        Duration::from_nanos(after.saturating_sub(before) / TICKS_PER_NANOSECOND)
+    }
+}
+
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+mod clock {
+    use std::time::{Duration, Instant};
+
+    pub(super) fn now() -> Instant {
+        Instant::now()
+    }
+
+    pub(super) fn between(before: Instant, after: Instant) -> Duration {
+        after.saturating_duration_since(before)
     }
 }
 
