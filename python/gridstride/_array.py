@@ -316,7 +316,8 @@ class array(_native.Array):  # noqa: N801 - Warp's name
         base, inner = _numpy.layout(self.dtype)
         if self.size == 0 or not self.ptr:
             return np.empty(self.shape + inner, dtype=base)
-        return np.asarray(_Memory(self, base, inner)).view(base)
+        found = np.asarray(_Memory(self, base, inner))
+        return found if base.kind in "biuf" else found.view(base)
 
     def numpy(self) -> np.ndarray:
         """The elements as a NumPy array: the same memory where NumPy has the type, vectors as further dimensions.

@@ -21,9 +21,9 @@ atomic_max atomic_min atomic_or atomic_sub atomic_xor bit_and bit_count bit_or b
 bvh_get_group_root bvh_query_aabb bvh_query_aabb_tiled bvh_query_capsule bvh_query_next bvh_query_next_tiled
 bvh_query_ray bvh_query_ray_tiled bvh_query_sphere cast cbrt ceil clamp closest_point_edge_edge copysign cos cosh
 cross curlnoise cw_div cw_mul ddot degrees dense_chol dense_gemm dense_gemm_batched dense_solve dense_solve_batched
-dense_subs determinant diag div div_approx dot eig3 erf erfc erfcinv erfinv exp expect_eq expect_near expect_neq floor
-floordiv frac get_diag hash_grid_point_id hash_grid_query hash_grid_query_next identity intersect_tri_tri inverse
-inverse_approx invert isfinite isinf isnan len length length_sq lerp log log10 log2 lower_bound lshift matrix
+dense_subs determinant diag div div_approx dot eig3 erf erfc erfcinv erfinv exp expect_eq expect_near expect_neq float
+floor floordiv frac get_diag hash_grid_point_id hash_grid_query hash_grid_query_next identity int intersect_tri_tri
+inverse inverse_approx invert isfinite isinf isnan len length length_sq lerp log log10 log2 lower_bound lshift matrix
 matrix_from_cols matrix_from_rows max mesh_eval_face_normal mesh_eval_position mesh_eval_velocity mesh_get
 mesh_get_bvh mesh_get_group_root mesh_get_index mesh_get_point mesh_get_velocity mesh_query_aabb mesh_query_aabb_next
 mesh_query_aabb_next_tiled mesh_query_aabb_tiled mesh_query_furthest_point_no_sign mesh_query_next mesh_query_point
@@ -49,12 +49,16 @@ tile_sum tile_transpose tile_upper_solve tile_upper_solve_inplace tile_view tile
 transform_decompose transform_from_matrix transform_get_rotation transform_get_translation transform_identity
 transform_inverse transform_multiply transform_point transform_set_rotation transform_set_translation
 transform_to_matrix transform_twist transform_vector transform_wrench transformation transpose trunc unot untile
-vector velocity_at_point volume_index_to_world volume_index_to_world_dir volume_lookup volume_lookup_f volume_lookup_i
-volume_lookup_index volume_lookup_v volume_sample volume_sample_f volume_sample_grad volume_sample_grad_f
-volume_sample_grad_index volume_sample_i volume_sample_index volume_sample_v volume_store volume_store_f
-volume_store_i volume_store_v volume_voxel_count volume_world_to_index volume_world_to_index_dir where
+vector velocity_at_point view volume_index_to_world volume_index_to_world_dir volume_lookup volume_lookup_f
+volume_lookup_i volume_lookup_index volume_lookup_v volume_sample volume_sample_f volume_sample_grad
+volume_sample_grad_f volume_sample_grad_index volume_sample_i volume_sample_index volume_sample_v volume_store
+volume_store_f volume_store_i volume_store_v volume_voxel_count volume_world_to_index volume_world_to_index_dir where
 """
 NAMES: tuple[str, ...] = tuple(_TEXT.split())
+
+
+_IN_KERNELS = frozenset(["tid", "block_dim", "breakpoint"])
+_RANDOM = ("rand", "sample_", "poisson")
 
 
 class Builtin:
@@ -72,7 +76,11 @@ class Builtin:
             if make is None:
                 raise TypeError(f"`{name}` takes positional values when it is called from Python")
             return make(*args, **kwargs)
-        return _types.result(_native.call(name, args))
+        if name in _IN_KERNELS:
+            raise RuntimeError(f"`{name}` has a meaning only in a kernel")
+        found = _types.result(_native.call(name, args))
+        # In a kernel these change the state that they are given; here it stays, and only the sample is of use.
+        return found[0] if name.startswith(_RANDOM) and isinstance(found, tuple) else found
 
     def __repr__(self) -> str:
         return f"<builtin {self.__name__}>"
@@ -146,3 +154,6 @@ _CONSTRUCTORS: dict[str, Any] = {
 }
 
 table: dict[str, Builtin] = {name: Builtin(name) for name in NAMES}
+# `wp.int` and `wp.float` are casts, and types where one is asked for.
+table["int"].__gs_type__ = _types.int32.__gs_type__  # type: ignore[attr-defined]
+table["float"].__gs_type__ = _types.float32.__gs_type__  # type: ignore[attr-defined]

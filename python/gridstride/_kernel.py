@@ -45,12 +45,11 @@ class Module:
         self.options: dict[str, Any] = {}
         self.kernels: dict[str, Kernel] = {}
         self.functions: dict[str, Function] = {}
-        self._changes = 0
 
     def set_options(self, options: Mapping[str, Any]) -> None:
         """Changes options; later launches use them."""
         self.options.update(options)
-        self._changes += 1
+        _settings["_changes"] += 1
 
     def load(self, device: Any = None, block_dim: int | None = None) -> None:
         """Compiles every kernel whose types are known. Raises `CompileError` for the first one in error."""
@@ -166,8 +165,8 @@ class Kernel(_native.Kernel):
 
     def compile_options(self) -> dict[str, Any]:
         """What the compiler is told: `checked`, `check_finite`, `fast_math`, `max_unroll`, `cache_dir`."""
-        # Both counters only grow, so their sum is a stamp of both.
-        stamp = _settings["_changes"] + self.module._changes
+        # One counter for the settings and every module's options.
+        stamp = _settings["_changes"]
         if stamp != self._stamp:
             given = {**self.module.options, **self.options}
             mode = given.get("mode") or config.mode

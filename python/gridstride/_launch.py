@@ -123,15 +123,18 @@ def launch(
     place = _device._BY_NAME.get(device) if type(device) is str else None
     if place is None:
         place = _device.get_device(device)
-    if not isinstance(kernel, Kernel):
-        raise TypeError(f"expected a kernel made by @wp.kernel, got {kernel!r}")
+    try:
+        is_current = kernel._stamp == _settings["_changes"]
+    except AttributeError:
+        raise TypeError(f"expected a kernel made by @wp.kernel, got {kernel!r}") from None
     if adjoint:
         raise NotImplementedError("gradients are not available yet")
     if type(dim) is not int or not 0 <= dim <= MAX_EXTENT:
         dim = _shape(dim)
     if _settings["print_launches"]:
         print(f"kernel: {kernel.key}  dim: {dim}  inputs: {len(inputs)}  outputs: {len(outputs)}  device: {place}")
-    recorded = _native.launch(kernel, dim, inputs, outputs, place.alias, record_cmd, kernel.compile_options())
+    options = kernel._launch_options if is_current else kernel.compile_options()
+    recorded = _native.launch(kernel, dim, inputs, outputs, place.alias, record_cmd, options)
     if record_cmd:
         return Launch(recorded, kernel, dim, [*inputs, *outputs], place)
     return None

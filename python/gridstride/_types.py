@@ -61,6 +61,17 @@ class scalar_base:
     def __str__(self) -> str:
         return str(self.value)
 
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        import numpy as np
+
+        from gridstride import _numpy
+
+        base = np.float32 if type(self) is bfloat16 else _numpy.scalar_dtype(type(self))
+        return np.array(self.value, dtype=dtype or base)
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        return round(self.value, ndigits)
+
     def __format__(self, spec: str) -> str:
         return format(self.value, spec)
 
@@ -329,8 +340,19 @@ def from_native(ty: Type, raw: bytes) -> Any:
 
 
 def result(found: tuple[Type, bytes] | None) -> Any:
-    """The host value that a native call gave; None for a function that returns nothing."""
-    return None if found is None else from_native(*found)
+    """The host value that a native call gave; None for a function that returns nothing.
+
+    Numbers of types that Python's do not stand for keep their class: `randf(rand_init(7))` needs its uint32.
+    """
+    if found is None:
+        return None
+    ty, raw = found
+    if ty.kind == "tuple":
+        if not ty.fields:
+            return None
+        return tuple(result((item, raw[offset : offset + item.size])) for _, item, offset in ty.fields)
+    value = from_native(ty, raw)
+    return value if ty.kind != "scalar" or ty.name in ("bool", "i32", "f32") else classes[ty](value)
 
 
 def dtype_class(dtype: DType) -> Any:

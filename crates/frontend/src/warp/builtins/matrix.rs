@@ -15,6 +15,9 @@ pub(super) const ROWS: &[Row] = &[
     own("diag", "vec", diag),
     own("outer", "a, b", outer),
     own("mul", "a, b", mul),
+    own("div", "a, b", div),
+    own("pos", "x", pos),
+    own("unot", "x", unot),
 ];
 
 /// A matrix argument with its element type, rows and columns.
@@ -123,4 +126,19 @@ fn outer(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
 fn mul(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
     let (a, b) = (call.arg(0).operand.clone(), call.arg(1).operand.clone());
     lower.binary(ruff_python_ast::Operator::Mult, &a, &b, call.span)
+}
+
+fn div(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
+    let (a, b) = (call.arg(0).operand.clone(), call.arg(1).operand.clone());
+    lower.binary(ruff_python_ast::Operator::Div, &a, &b, call.span)
+}
+
+fn pos(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
+    let x = call.arg(0).operand.clone();
+    lower.unary(ruff_python_ast::UnaryOp::UAdd, &x, call.span)
+}
+
+fn unot(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
+    let x = call.arg(0).operand.clone();
+    lower.unary(ruff_python_ast::UnaryOp::Not, &x, call.span)
 }
