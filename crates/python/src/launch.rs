@@ -7,6 +7,7 @@ use crate::options::CompileOptions;
 use crate::pack::{Packed, Signature, Words, collect_args, infer_types};
 use crate::plan::{Ready, UnitKey};
 use crate::print;
+use crate::subclass::KnownClass;
 use pipeline::Unit;
 use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -259,7 +260,8 @@ impl Launch {
 }
 
 pub(crate) fn kernel_of<'a, 'py>(kernel: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, Kernel>> {
-    kernel.cast::<Kernel>().map_err(|_| {
+    static CLASS: KnownClass = KnownClass::new();
+    CLASS.cast(kernel).ok_or_else(|| {
         let found = crate::bytes::describe(kernel);
         PyTypeError::new_err(format!("only kernels can be launched, not {found}; decorate it with `@kernel`"))
     })
@@ -267,6 +269,9 @@ pub(crate) fn kernel_of<'a, 'py>(kernel: &'a Bound<'py, PyAny>) -> PyResult<&'a 
 
 fn parse_device(device: Option<&Bound<'_, PyAny>>) -> PyResult<Device> {
     let Some(device) = device.filter(|device| !device.is_none()) else { return Ok(Device::Cpu) };
+    if device.is(pyo3::intern!(device.py(), "cpu")) {
+        return Ok(Device::Cpu);
+    }
     match device.cast::<PyString>().ok().map(|name| name.to_str()).transpose()? {
         Some("cpu") => Ok(Device::Cpu),
         Some("interp") => Ok(Device::Interp),

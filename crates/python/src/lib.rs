@@ -17,6 +17,7 @@ mod pack;
 mod pattern;
 mod plan;
 mod print;
+mod subclass;
 mod types;
 mod value;
 
