@@ -73,10 +73,9 @@ def test_integer_division_truncates(device, dtype, data):
     smallest = np.iinfo(a.dtype).min
     a[(a == smallest) & (b.astype(np.int64) == -1)] = 7
     wide_a, wide_b = a.astype(object), b.astype(object)
-    quotient = np.array(
-        [abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1) for x, y in zip(wide_a, wide_b, strict=True)]
-    )
-    expected = np.array([quotient, wide_a - quotient * wide_b]).astype(a.dtype)
+    signs = [1 if (x < 0) == (y < 0) else -1 for x, y in zip(wide_a, wide_b, strict=True)]
+    quotient = abs(wide_a) // abs(wide_b) * np.array(signs, dtype=object)
+    expected = np.array([quotient, wide_a - quotient * wide_b], dtype=object).astype(a.dtype)
     np.testing.assert_array_equal(run(division, device, a, b, 2), expected)
 
 
