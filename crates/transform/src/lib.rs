@@ -13,6 +13,7 @@
 pub mod eliminate_common_subexpressions;
 pub mod eliminate_dead_code;
 pub mod exits;
+pub mod expand_math;
 pub mod hoist_loop_invariants;
 pub mod inline_calls;
 pub mod range;
@@ -22,6 +23,7 @@ pub mod unify_returns;
 
 pub use eliminate_common_subexpressions::eliminate_common_subexpressions;
 pub use eliminate_dead_code::eliminate_dead_code;
+pub use expand_math::expand_math;
 pub use hoist_loop_invariants::hoist_loop_invariants;
 pub use inline_calls::inline_calls;
 pub use simplify::simplify;
