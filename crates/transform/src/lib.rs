@@ -68,6 +68,9 @@ const ROUNDS: usize = 2;
 ///
 /// Panics with the printed IR where the result is not valid: that is a bug of ours.
 pub fn optimize(module: &mut Module) {
+    // First, so that every device runs the same arithmetic, which the other passes see.
+    let _ = expand_math(module);
+    check(module, "expand_math", cfg!(debug_assertions));
     let _ = inline_calls(module);
     check(module, "inline_calls", cfg!(debug_assertions));
     let has_kernel = module.kernel().is_some();
