@@ -1,12 +1,15 @@
 //! What compiled code may call: the runtime's functions, and those of the C library that LLVM writes calls to by
 //! itself. Nothing else is ever looked up, so no object can pick up a stray function of the process.
 
-use std::ffi::c_void;
+use std::ffi::{c_char, c_void};
 
 unsafe extern "C" {
     fn memcpy(to: *mut c_void, from: *const c_void, n: usize) -> *mut c_void;
     fn memmove(to: *mut c_void, from: *const c_void, n: usize) -> *mut c_void;
     fn memset(to: *mut c_void, byte: i32, n: usize) -> *mut c_void;
+    fn memcmp(x: *const c_void, y: *const c_void, n: usize) -> i32;
+    fn strlen(text: *const c_char) -> usize;
+    fn wcslen(text: *const c_void) -> usize;
 }
 
 macro_rules! float_functions {
@@ -37,8 +40,15 @@ float_functions! {
 pub(crate) fn all() -> Vec<(&'static str, usize)> {
     let mut symbols = runtime::math::symbols();
     symbols.extend(FLOAT.iter().map(|(name, address)| (*name, address())));
-    symbols.push(("memcpy", memcpy as *const () as usize));
-    symbols.push(("memmove", memmove as *const () as usize));
-    symbols.push(("memset", memset as *const () as usize));
+    symbols.extend([
+        ("memcpy", memcpy as *const () as usize),
+        ("memmove", memmove as *const () as usize),
+        ("memset", memset as *const () as usize),
+        // From loops that look for the end of a text, and from chains of comparisons.
+        ("memcmp", memcmp as *const () as usize),
+        ("bcmp", memcmp as *const () as usize),
+        ("strlen", strlen as *const () as usize),
+        ("wcslen", wcslen as *const () as usize),
+    ]);
     symbols
 }

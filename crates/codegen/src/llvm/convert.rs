@@ -60,7 +60,10 @@ impl<'c> Lowering<'c, '_> {
                 // f64 holds every i32, so bf16 is rounded once; f16 overflows before f32 starts to round.
                 let wide = to == Scalar::F64 || to == Scalar::BF16;
                 let ty = if wide { self.ctx.f64_type() } else { self.ctx.f32_type() };
-                let x = as_int(x)?;
+                let mut x = as_int(x)?;
+                if to == Scalar::BF16 && from.bits() == 64 {
+                    x = self.fit_in_double(x, from.is_signed())?;
+                }
                 let value = if from.is_signed() {
                     b.build_signed_int_to_float(x, ty, "")?
                 } else {
@@ -77,6 +80,21 @@ impl<'c> Lowering<'c, '_> {
                 self.narrow(to, x)
             }
         }
+    }
+
+    /// A 64-bit integer that f64 holds and that rounds to the same bf16: where the low bits do not fit they are dropped,
+    /// and the last one kept is set, as in [`Self::round_to_odd`].
+    fn fit_in_double(&self, x: IntValue<'c>, is_signed: bool) -> Result<IntValue<'c>> {
+        let b = &self.builder;
+        let (exact, dropped) = (1u64 << 53, 11);
+        let (shifted, range) = if is_signed { (exact, 2 * exact) } else { (0, exact) };
+        let from_least = b.build_int_add(x, self.i64(shifted), "")?;
+        let fits = b.build_int_compare(IntPredicate::ULE, from_least, self.i64(range), "")?;
+        let rest = b.build_and(x, self.i64((1 << dropped) - 1), "")?;
+        let inexact = b.build_int_compare(IntPredicate::NE, rest, self.i64(0), "")?;
+        let odd = self.select_int(inexact, self.i64(1 << dropped), self.i64(0))?;
+        let kept = b.build_or(b.build_and(x, self.i64(!0 << dropped), "")?, odd, "")?;
+        self.select_int(fits, x, kept)
     }
 
     /// Truncates toward zero, saturates, and takes NaN to 0.

@@ -151,8 +151,15 @@ fn specials(scalar: Scalar) -> Vec<u64> {
         Class::Int => {
             let top = 1u64 << (bits - 1);
             [0, 1, 2, 3, 7, top, top - 1, top + 1, mask, mask - 1, u64::from(bits), u64::from(bits) - 1]
+                .into_iter()
+                // Around halfway between two values of bf16, beyond what f64 holds.
+                .chain(
+                    [(1 << 62) + (1 << 54), (1 << 53) + 1]
+                        .into_iter()
+                        .flat_map(|x: u64| [x - 1, x, x + 1, x.wrapping_neg() - 1]),
+                )
                 .map(|x| x & mask)
-                .into()
+                .collect()
         }
         Class::Float => {
             let values = [
@@ -182,7 +189,11 @@ fn specials(scalar: Scalar) -> Vec<u64> {
                 f64::NEG_INFINITY,
                 f64::NAN,
             ];
-            values.map(|x| Const::float(scalar, x).0).into_iter().chain([1, mask >> 1, mask & !1]).collect()
+            // Just above halfway between two values of f16, bf16 and f16's subnormals: f32 hides the last bit.
+            let power = |n| 2f64.powi(n);
+            let ties = [1.0 + power(-11) + power(-30), 1.0 + power(-8) + power(-40), power(-25) + power(-60)];
+            let values = values.into_iter().chain(ties).chain(ties.map(|x| -x));
+            values.map(|x| Const::float(scalar, x).0).chain([1, mask >> 1, mask & !1]).collect()
         }
     }
 }

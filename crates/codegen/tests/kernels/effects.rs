@@ -227,6 +227,52 @@ fn views_local_arrays_and_addresses() {
     compare(&module, &[x, Elements::zeroed(Type::i32(), 30)], 30, "views");
 }
 
+/// LLVM replaces such loops by calls of the C library, which must be found.
+#[test]
+fn loops_that_look_like_library_functions() {
+    for scalar in [Scalar::U8, Scalar::I32] {
+        let array = Type::array(Type::scalar(scalar), 1);
+        let module = kernel(&[array, Type::array(Type::i64(), 1), array], |b| {
+            let at = tid(b, 0);
+            let (text, zero, one) = (b.param(0), b.int(Scalar::I64, 0), b.int(Scalar::I64, 1));
+            let region = b.func.add_region(&[Type::i64()]);
+            let scan = b.push(Op::Loop, &[zero], Attr::None, &[region], &[Type::i64()]);
+            let before = b.enter(region);
+            let i = b.region_param(region, 0);
+            let x = b.load(text, &[i], &[], &[]);
+            let nothing = b.int(scalar, 0);
+            let done = b.compare(Op::Eq, x, nothing);
+            let arms = [b.func.add_region(&[]), b.func.add_region(&[])];
+            b.push(Op::If, &[done], Attr::None, &arms, &[]);
+            b.enter(arms[0]);
+            b.break_(&[i]);
+            b.enter(arms[1]);
+            b.yield_(&[]);
+            b.enter(region);
+            let next = b.binary(Op::Add, i, one);
+            b.continue_(&[next]);
+            b.enter(before);
+            let length = b.func.inst(scan).result();
+            b.store(b.param(1), &[at], &[], &[], length);
+            // A copy and a fill.
+            let copied = b.load(text, &[at], &[], &[]);
+            b.store(b.param(2), &[at], &[], &[], copied);
+        });
+        let mut text = [5u8; 400];
+        text[300..304].fill(0);
+        let n = 300 / scalar.size() as i64;
+        let (mut length, mut copy) = ([0i64; 300], [0u8; 400]);
+        let args = Packed::default()
+            .strided(text.as_mut_ptr(), &[n + 1], &[scalar.size() as i64])
+            .array(&mut length, &[300])
+            .strided(copy.as_mut_ptr(), &[n + 1], &[scalar.size() as i64]);
+        let options = CpuOptions { contiguous: true, ..CpuOptions::default() };
+        assert_eq!(run_with(&module, &options, &[n], &args, 1), None);
+        assert_eq!((length[0], length[n as usize - 1]), (n, n));
+        assert_eq!(copy[..300], text[..300]);
+    }
+}
+
 #[test]
 fn what_cannot_be_compiled_is_refused() {
     let compile = |module: &Module| codegen::compile(module, FuncRef(0), &CpuOptions::default());
