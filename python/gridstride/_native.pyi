@@ -144,7 +144,7 @@ class KernelFault(RuntimeError):
     shape: tuple[int, ...] | None
 
 class ArgumentError(RuntimeError, TypeError):
-    """An argument that a kernel does not take; the text names kernel, parameter, what is expected and what was given."""
+    """An argument that a kernel does not take; the text names both, what is expected and what was given."""
 
 def launch(
     kernel: Kernel,
@@ -186,8 +186,8 @@ def call(function: Function | str, args: Iterable[Any]) -> tuple[Type, bytes]:
 def counters() -> dict[str, float]:
     """Kernels that went through each phase in this process, and the milliseconds spent in each.
 
-    captured, inferred, optimized, generated (by LLVM), cached (found on disk), loaded, reused (loaded before); `ms_*` of
-    these; damaged (entries on disk that were not used), unwritten (entries that could not be written).
+    captured, inferred, optimized, generated (by LLVM), cached (found on disk), loaded, reused (loaded before);
+    `ms_*` of these; damaged (entries on disk that were not used), unwritten (entries that could not be written).
     """
 
 def set_num_threads(n: int) -> None: ...
