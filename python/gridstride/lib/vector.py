@@ -37,31 +37,21 @@ def norm_l2(v: FloatVector):
     return length(v)
 
 
-def norm_huber(v: FloatVector, delta: Float):
+def norm_huber(v: FloatVector, delta: Float = 1.0):
+    d = _element(v)(delta)
     square = dot(v, v)
-    if square <= delta * delta:
+    if square <= d * d:
         return 0.5 * square
-    return delta * (sqrt(square) - 0.5 * delta)
+    return d * (sqrt(square) - 0.5 * d)
 
 
-def norm_huber(v: FloatVector):
-    return norm_huber(v, 1.0)
+def norm_pseudo_huber(v: FloatVector, delta: Float = 1.0):
+    d = _element(v)(delta)
+    return d * sqrt(1.0 + dot(v, v) / (d * d))
 
 
-def norm_pseudo_huber(v: FloatVector, delta: Float):
-    return delta * sqrt(1.0 + dot(v, v) / (delta * delta))
-
-
-def norm_pseudo_huber(v: FloatVector):
-    return norm_pseudo_huber(v, 1.0)
-
-
-def smooth_normalize(v: FloatVector, delta: Float):
-    return v / norm_pseudo_huber(v, delta)
-
-
-def smooth_normalize(v: FloatVector):
-    return smooth_normalize(v, 1.0)
+def smooth_normalize(v: FloatVector, delta: Float = 1.0):
+    return v / norm_pseudo_huber(v, _element(v)(delta))
 
 
 # The matrix of the cross product: skew(a) * b == cross(a, b).

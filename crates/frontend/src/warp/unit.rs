@@ -80,7 +80,11 @@ impl<'h> Unit<'h> {
     }
 
     pub(crate) fn builtin_function(&mut self, name: &str, args: &[Type]) -> Result<()> {
-        self.wrapper(name, args, |lower, args| lower.builtin(name, args, Span::NONE))
+        let n_args = args.len();
+        self.wrapper(name, args, |lower, args| {
+            let result = lower.builtin(name, args, Span::NONE)?;
+            Ok(super::builtins::without_outputs(name, n_args, result))
+        })
     }
 
     /// A function of the arguments `args` that returns what `call` gives for them.

@@ -137,11 +137,20 @@ impl Lower<'_, '_> {
         let wanted = self.name_of(ty);
         let message = format!("the arguments of `{}` must have one type, found `{wanted}` and {found}", call.name);
         let mut report = self.report("type-mismatch", arg.span, message);
-        if let Some(first) = args.iter().find(|other| self.type_of(&other.operand) == Some(ty)) {
+        let first = args.iter().find(|other| self.type_of(&other.operand) == Some(ty));
+        if let Some(first) = first {
             report = report.also(first.span, format!("this is `{wanted}`"));
         }
-        if ty.as_scalar().is_some() && self.type_of(&arg.operand).is_some_and(|ty| ty.as_scalar().is_some()) {
-            report = report.help(format!("write `{wanted}({})`", self.source(arg.span)));
+        let is_float = matches!(arg.operand, Operand::Static(HostValue::Float(_)));
+        match first {
+            // A float literal beside an integer: the integer is what should be converted.
+            Some(first) if is_float && ty.as_scalar().is_some() => {
+                report = report.help(format!("write `float({})`", self.source(first.span)));
+            }
+            _ if ty.as_scalar().is_some() && self.type_of(&arg.operand).is_some_and(|ty| ty.as_scalar().is_some()) => {
+                report = report.help(format!("write `{wanted}({})`", self.source(arg.span)));
+            }
+            _ => {}
         }
         Err(self.emit(report))
     }

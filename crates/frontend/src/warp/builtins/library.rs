@@ -59,6 +59,18 @@ pub(crate) fn outputs(name: &str, n_args: usize) -> &'static [usize] {
     found.map_or(&[], |(_, _, outputs)| outputs)
 }
 
+/// The result proper of a call from outside a kernel, where nothing can be stored to.
+pub(crate) fn without_outputs(name: &str, n_args: usize, result: Operand) -> Operand {
+    let n_outputs = outputs(name, n_args).len();
+    match result {
+        Operand::Tuple(items) if n_outputs > 0 && items.len() > n_outputs => match &items[..items.len() - n_outputs] {
+            [one] => one.clone(),
+            many => Operand::Tuple(many.to_vec()),
+        },
+        other => other,
+    }
+}
+
 /// Names of the library's functions.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     instance::library().iter().map(|callee| callee.name.as_str())

@@ -46,6 +46,13 @@ pub(super) fn python_only(name: &str) -> Option<&'static str> {
     })
 }
 
+/// Functions of Warp's that are still to come.
+pub(super) fn is_planned(name: &str) -> bool {
+    let families = ["tile_", "bvh_", "mesh_", "hash_grid_", "volume_", "texture_", "dense_"];
+    families.iter().any(|family| name.starts_with(family))
+        || matches!(name, "tile" | "untile" | "closest_point_edge_edge" | "intersect_tri_tri")
+}
+
 fn choose(lower: &mut Lower<'_, '_>, call: &Call<'_>, [yes, no]: [usize; 2]) -> Result<Operand> {
     let condition = lower.truth(&call.arg(0).operand, call.arg(0).span)?;
     if let Operand::Static(HostValue::Bool(holds)) = condition {

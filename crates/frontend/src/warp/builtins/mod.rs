@@ -25,7 +25,7 @@ mod vector;
 mod tests;
 
 pub(crate) use arguments::{Arg, Call};
-pub(crate) use library::{LIBRARY, outputs};
+pub(crate) use library::{LIBRARY, outputs, without_outputs};
 
 use super::call::Args;
 use super::lower::Result;
@@ -140,6 +140,9 @@ impl Lower<'_, '_> {
     }
 
     fn unknown_function(&mut self, name: &str, span: Span) -> super::Reported {
+        if lookup::is_planned(name) {
+            return self.error("unsupported-function", span, format!("`{name}` is not supported yet"));
+        }
         let mut report = self.report("unknown-function", span, format!("there is no function `{name}` in kernels"));
         if let Some(help) = lookup::python_only(name) {
             report = report.help(help);

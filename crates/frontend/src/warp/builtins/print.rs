@@ -6,7 +6,7 @@
 use super::{Arg, Call, Row, own};
 use crate::HostValue;
 use crate::warp::lower::Result;
-use crate::warp::{Lower, Operand, Reported};
+use crate::warp::{Lower, Operand, Reported, pattern};
 use ir::{Attr, Op, Scalar, Type, TypeKind, Value};
 use ruff_python_ast::CmpOp;
 
@@ -40,7 +40,8 @@ impl Lower<'_, '_> {
         match &arg.operand {
             Operand::Static(HostValue::Str(words)) => text.literal(words),
             Operand::Static(HostValue::None) => text.literal("None"),
-            Operand::Static(HostValue::Type(_) | HostValue::Func(_) | HostValue::Builtin(_) | HostValue::Object(_)) => {
+            Operand::Static(HostValue::Type(pattern)) => text.literal(&pattern::pattern_name(pattern)),
+            Operand::Static(HostValue::Func(_) | HostValue::Builtin(_) | HostValue::Object(_)) => {
                 let name = self.describe(&arg.operand);
                 text.literal(&name);
             }
