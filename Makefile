@@ -11,6 +11,7 @@ SHELL := bash
 PYTHON ?= python3
 DEMO ?=
 BIN := .venv/bin
+export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 # With another HOME than the one that Rust was installed under, rustup must be told where its toolchains are.
 ifeq ($(RUSTUP_HOME)$(wildcard $(HOME)/.rustup),)
