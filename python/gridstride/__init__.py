@@ -103,6 +103,7 @@ from gridstride._kernel import (
 )
 from gridstride._launch import Launch, launch, launch_tiled
 from gridstride._map import map  # noqa: A004 - Warp's name
+from gridstride._named import named as _named_types
 from gridstride._numpy import dtype_from_numpy, dtype_to_numpy
 from gridstride._runtime import clear_kernel_cache, counters, get_num_threads, init, is_initialized, set_num_threads
 from gridstride._stream import (
@@ -141,13 +142,15 @@ from gridstride._types import (
     uint64,
 )
 from gridstride._vector import matrix as mat
-from gridstride._vector import named as _named_types
 from gridstride._vector import vector as vec
 from gridstride.types import type_size_in_bytes, types_equal
 
 __version__: str = _native.__version__
 CompileError = _native.CompileError
 KernelFault = _native.KernelFault
+# Warp's names for what a kernel in error raises.
+WarpCodegenError = WarpCodegenTypeError = WarpCodegenValueError = CompileError
+WarpCodegenAttributeError = WarpCodegenKeyError = CompileError
 # `int`, `float` and Python's other builtins act as kernel functions under their own names.
 globals().update(_builtin_table)
 globals().update(_named_types)

@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from gridstride import _device, _native, _numpy, _types
+from gridstride import _device, _native, _numpy, _operators, _types
 from gridstride._shape import MAX_RANK as MAX_RANK
 from gridstride._shape import ArrayAnnotation as ArrayAnnotation
 from gridstride._shape import ShapeLike as ShapeLike
-from gridstride._shape import contiguous_strides, normalize_shape
+from gridstride._shape import contiguous_strides, normalize_shape, viewed
 
 
 class _InstanceType:
@@ -54,7 +54,7 @@ class array(_native.Array):  # noqa: N801 - Warp's name
         ndim: Number of dimensions (annotations), or a check of it.
         grad: Array for the gradient.
         requires_grad: Allocates `grad`.
-        retain_grad: Accepted for compatibility.
+        retain_grad: Keep the gradient of an intermediate result.
 
     Raises:
         RuntimeError: Data that does not fit the element type or shape, or a device that does not exist.
@@ -70,6 +70,7 @@ class array(_native.Array):  # noqa: N801 - Warp's name
     dtype: Any
     _grad: array | None = None
     _requires_grad = False
+    _retain_grad = False
     _keep: Any = None
     pinned = False
 
@@ -114,6 +115,8 @@ class array(_native.Array):  # noqa: N801 - Warp's name
             self.grad = grad
         elif requires_grad:
             self.requires_grad = True
+        if retain_grad:
+            self.retain_grad = True
         return self
 
     def __class_getitem__(cls, dtype: Any) -> Any:
@@ -137,9 +140,16 @@ class array(_native.Array):  # noqa: N801 - Warp's name
         return self.size * self._type.size
 
     @property
+    def ptr(self) -> int | None:  # type: ignore[override]
+        """Address of the first element; None for an array without memory."""
+        return _address(self) or None
+
+    @property
     def capacity(self) -> int:
         """Bytes of the memory that the array spans."""
-        return self.nbytes
+        if self.size == 0:
+            return 0
+        return self._type.size + sum((n - 1) * abs(s) for n, s in zip(self.shape, self.strides, strict=True))
 
     @property
     def is_transposed(self) -> bool:
@@ -156,6 +166,7 @@ class array(_native.Array):  # noqa: N801 - Warp's name
         self._requires_grad = bool(value)
         if not value:
             self._grad = None
+            self._retain_grad = False
         elif self._grad is None:
             from gridstride import _create
 
@@ -174,6 +185,17 @@ class array(_native.Array):  # noqa: N801 - Warp's name
             )
         self._grad = grad
         self._requires_grad = grad is not None
+
+    @property
+    def retain_grad(self) -> bool:
+        """Whether the gradient is kept for intermediate results. Raises `ValueError` when set without a gradient."""
+        return self._retain_grad
+
+    @retain_grad.setter
+    def retain_grad(self, value: bool) -> None:
+        if value and not self._requires_grad:
+            raise ValueError("retain_grad needs requires_grad")
+        self._retain_grad = bool(value)
 
     def mark_read(self) -> None:
         """Accepted for compatibility."""
@@ -266,13 +288,13 @@ class array(_native.Array):  # noqa: N801 - Warp's name
         return self if self.ndim == 1 else self.reshape((self.size,))
 
     def view(self, dtype: Any) -> array:
-        """The same memory as elements of another type of equal size. Raises `RuntimeError` for another size."""
+        """The same memory as elements of another type: of equal size, components as elements, or the reverse.
+
+        Raises `TypeError` for a type whose size does not fit.
+        """
         cls = _types.dtype_class(dtype)
-        if cls.__gs_type__.size != self._type.size:
-            raise RuntimeError(
-                f"cannot view {self._type.size}-byte elements as `{cls.__name__}` of {cls.__gs_type__.size} bytes"
-            )
-        view = make(cls, self.ptr or 0, self.shape, self.strides, self)
+        shape, strides = viewed(self, cls)
+        view = make(cls, self.ptr or 0, shape, strides, self)
         if self._grad is not None:
             view.grad = self._grad.view(dtype)
         return view
@@ -316,7 +338,7 @@ class array(_native.Array):  # noqa: N801 - Warp's name
         base, inner = _numpy.layout(self.dtype)
         if self.size == 0 or not self.ptr:
             return np.empty(self.shape + inner, dtype=base)
-        found = np.asarray(_Memory(self, base, inner))
+        found = np.asarray(_numpy.Memory(self, base, inner))
         return found if base.kind in "biuf" else found.view(base)
 
     def numpy(self) -> np.ndarray:
@@ -371,7 +393,7 @@ class array(_native.Array):  # noqa: N801 - Warp's name
     @property
     def __array_interface__(self) -> dict[str, Any]:
         base, inner = _numpy.layout(self.dtype)
-        return _interface(self, base, inner)
+        return _numpy.interface(self, base, inner)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         found = self.numpy()
@@ -435,6 +457,9 @@ class array4d(array1d):  # noqa: N801
     _default_ndim = 4
 
 
+_address = _native.Array.ptr.__get__  # type: ignore[attr-defined]
+
+
 def make(cls: Any, ptr: int, shape: tuple[int, ...], strides: tuple[int, ...], owner: Any) -> array:
     """An array over memory that `owner` keeps alive."""
     self = _native.Array.__new__(array, cls.__gs_type__, ptr, shape, strides, "cpu", owner)
@@ -451,27 +476,7 @@ def _annotation(cls: Any, dtype: Any, ndim: int, requires_grad: bool) -> Any:
     return empty
 
 
-def _interface(self: array, base: np.dtype[Any], inner: tuple[int, ...]) -> dict[str, Any]:
-    strides = self.strides + contiguous_strides(inner, base.itemsize)
-    # Records and ml_dtypes have no type string of their own: raw bytes, viewed as the type afterwards.
-    typestr = base.str if base.kind in "biuf" else f"|V{base.itemsize}"
-    return {
-        "version": 3,
-        "typestr": typestr,
-        "shape": self.shape + inner,
-        "strides": strides,
-        "data": (self.ptr or 0, False),
-    }
-
-
-class _Memory:
-    """An array as NumPy takes it: NumPy keeps this object, and so the array, as the base of the result."""
-
-    __slots__ = ("__array_interface__", "array")
-
-    def __init__(self, owner: array, base: np.dtype[Any], inner: tuple[int, ...]) -> None:
-        self.array = owner
-        self.__array_interface__ = _interface(owner, base, inner)
+_operators.install(array)
 
 
 def _unpickle(cls: Any, shape: tuple[int, ...], raw: bytes, requires_grad: bool) -> array:

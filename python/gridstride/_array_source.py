@@ -29,11 +29,20 @@ class _Foreign:
         self.deleter(self.ptr, self.size)
 
 
-def allocate(cls: Any, shape: tuple[int, ...], zeroed: bool) -> _array.array:
-    """A contiguous array over its own memory. Raises `MemoryError`."""
+def allocate(cls: Any, shape: tuple[int, ...], zeroed: bool, strides: Any = None) -> _array.array:
+    """An array over its own memory, contiguous unless strides are given. Raises `MemoryError`, `ValueError`."""
     itemsize = cls.__gs_type__.size
-    strides = _array.contiguous_strides(shape, itemsize)
     n_bytes = math.prod(shape) * itemsize
+    if strides is None:
+        strides = _array.contiguous_strides(shape, itemsize)
+    else:
+        strides = tuple(strides)
+        if len(strides) != len(shape):
+            raise ValueError(f"Invalid number of strides, expected {len(shape)} strides, got {len(strides)}")
+        if any(stride < 0 for stride in strides):
+            raise NotImplementedError("Negative strides are for views: slice an array with a negative step")
+        if n_bytes:
+            n_bytes = itemsize + sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
     if n_bytes == 0:
         return _array.make(cls, 0, shape, strides, None)
     buffer = _native.Buffer(n_bytes, zeroed)
@@ -175,6 +184,8 @@ def _fit(values: np.ndarray, cls: Any, inner: tuple[int, ...], shape: tuple[int,
         if values.size != math.prod(shape + inner):
             raise RuntimeError(f"{values.size} numbers do not fill the shape {shape} of `{cls.__name__}`")
         return values.reshape(shape + inner)
+    while inner and values.ndim > 1 and values.shape[-1] == 1 and values.shape[-len(inner) :] != inner:
+        values = values[..., 0]
     if inner and (values.ndim <= len(inner) or values.shape[-len(inner) :] != inner):
         # An inner extent that is a multiple of the element's length holds several elements in a row.
         n = math.prod(inner)

@@ -10,6 +10,7 @@ Shapes are ints or sequences of 1 to 4 ints; `dtype` is any element type, `float
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -18,16 +19,30 @@ from gridstride import _array, _array_source, _device, _indexed, _numpy, _types
 from gridstride._array import ShapeLike, array
 
 
-def _new(shape: Any, dtype: Any, device: Any, requires_grad: bool, zeroed: bool, kwargs: dict[str, Any]) -> array:
+def _new(
+    shape: Any,
+    dtype: Any,
+    device: Any,
+    requires_grad: bool,
+    retain_grad: bool,
+    zeroed: bool,
+    kwargs: dict[str, Any],
+) -> array:
     if shape is None and "n" in kwargs:
         shape = kwargs.pop("n")
     if shape is None:
         raise ValueError("an array needs a shape")
     if device is not None:
         _device.get_device(device)
-    made = _array_source.allocate(_types.dtype_class(dtype), _array.normalize_shape(shape), zeroed)
+    strides = kwargs.pop("strides", None)
+    if kwargs:
+        raise TypeError(f"unexpected keyword argument `{next(iter(kwargs))}`")
+    extents = _array.normalize_shape(shape)
+    made = _array_source.allocate(_types.dtype_class(dtype), extents, zeroed, strides)
     if requires_grad:
         made.requires_grad = True
+    if retain_grad:
+        made.retain_grad = True
     return made
 
 
@@ -41,7 +56,7 @@ def empty(
     **kwargs: Any,
 ) -> array:
     """A new array whose elements are not set."""
-    return _new(shape, dtype, device, requires_grad, False, kwargs)
+    return _new(shape, dtype, device, requires_grad, retain_grad, False, kwargs)
 
 
 def zeros(
@@ -54,7 +69,7 @@ def zeros(
     **kwargs: Any,
 ) -> array:
     """A new array of zeros. In a kernel: a local array of constant shape."""
-    return _new(shape, dtype, device, requires_grad, True, kwargs)
+    return _new(shape, dtype, device, requires_grad, retain_grad, True, kwargs)
 
 
 def full(
@@ -82,7 +97,7 @@ def full(
                 dtype = _vector.matrix(kind.shape, elem)
             else:
                 raise RuntimeError("a fill value has at most 2 dimensions")
-    made = _new(shape, dtype, device, requires_grad, False, kwargs)
+    made = _new(shape, dtype, device, requires_grad, retain_grad, False, kwargs)
     made.fill_(value)
     return made
 
@@ -97,7 +112,7 @@ def ones(
     **kwargs: Any,
 ) -> array:
     """A new array of ones."""
-    return full(shape, 1, dtype, device, requires_grad, **kwargs)
+    return full(shape, 1, dtype, device, requires_grad, pinned, retain_grad, **kwargs)
 
 
 def _like(src: Any, requires_grad: bool | None) -> tuple[tuple[int, ...], Any, bool]:
@@ -156,32 +171,48 @@ def copy(dest: Any, src: Any, dest_offset: int = 0, src_offset: int = 0, count: 
     """Copies elements between arrays of one type; overlapping memory is copied as if through a third array.
 
     Without offsets and count the shapes must agree (any strides), or both be contiguous and `dest` as large as `src`.
-    With them `count` elements in row-major order are copied (0: all of `src`). Raises `RuntimeError`.
+    With them `count` elements in row-major order are copied (0: all of `src`), of arrays that are contiguous or of one
+    dimension. Raises `RuntimeError`.
     """
     if isinstance(dest, np.ndarray):
         dest = array(dest, copy=False)
     if isinstance(src, np.ndarray):
         src = array(src, dtype=dest.dtype, copy=False)
+    try:
+        dest_offset, src_offset, count = map(operator.index, (dest_offset, src_offset, count))
+    except TypeError:
+        raise RuntimeError("offsets and count must be integers") from None
+    for role, number in (("Source offset", src_offset), ("Destination offset", dest_offset), ("count", count)):
+        if number < 0:
+            raise RuntimeError(f"{role} must be non-negative, got {number}")
     if dest._type != src._type:
-        raise RuntimeError(f"cannot copy elements of {src._type.name} to {dest._type.name}")
-    if dest_offset == 0 and src_offset == 0 and count <= 0 and dest.shape == src.shape:
-        _put(dest, _read(src))
+        raise RuntimeError(
+            f"cannot copy between element types: destination dtype={dest.dtype.__name__}, "
+            f"source dtype={src.dtype.__name__}"
+        )
+    if src._keep is not None:
+        dest._keep = [dest._keep, src._keep]
+    if dest_offset == 0 and src_offset == 0 and count in (0, src.size) and dest.shape == src.shape:
+        _put(dest, src._np())
         return
-    count = count if count > 0 else src.size - src_offset
+    count = count or src.size - src_offset
     if count == 0:
         return
     for role, one, offset in (("destination", dest, dest_offset), ("source", src, src_offset)):
-        if not (isinstance(one, array) and one.is_contiguous):
-            raise RuntimeError(f"the {role} is not contiguous: shapes {dest.shape} and {src.shape} must agree")
-        if not 0 <= offset <= one.size - count:
+        if one.ndim > 1 and not one.is_contiguous:
+            raise RuntimeError(
+                f"shapes must agree where an array is not contiguous: destination shape={dest.shape}, "
+                f"source shape={src.shape}"
+            )
+        if offset > one.size - count:
             raise RuntimeError(f"{count} elements from {offset} do not fit the {role} of {one.size}")
-    _put(dest.flatten()[dest_offset : dest_offset + count], _read(src.flatten()[src_offset : src_offset + count]))
-    if src._keep is not None:
-        dest._keep = [dest._keep, src._keep]
+    _part(dest, dest_offset, count)[...] = _part(src, src_offset, count)
 
 
-def _read(src: Any) -> np.ndarray:
-    return src._np()
+def _part(one: Any, offset: int, count: int) -> np.ndarray:
+    """`count` elements in row-major order, as a view for arrays."""
+    flat = one._np() if one.ndim == 1 else one.flatten()._np()
+    return flat[offset : offset + count]
 
 
 def _put(dest: Any, values: np.ndarray) -> None:
@@ -224,9 +255,26 @@ def from_dlpack(source: Any, dtype: Any = None) -> array:
 
     `dtype` may name a vector or matrix that the inner extents are components of. Raises `RuntimeError`.
     """
+    if type(source).__name__ == "PyCapsule":
+        source = _Capsule(source)
     if isinstance(source, array):
         return array(source, dtype=Any if dtype is None else dtype, copy=False)
     return array(np.from_dlpack(source), dtype=Any if dtype is None else dtype, copy=False)
+
+
+class _Capsule:
+    """A DLPack capsule as the producer that NumPy wants."""
+
+    __slots__ = ("capsule",)
+
+    def __init__(self, capsule: Any) -> None:
+        self.capsule = capsule
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
 
 
 def to_dlpack(wp_array: array) -> Any:

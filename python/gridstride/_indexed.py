@@ -59,6 +59,16 @@ class indexedarray:  # noqa: N801 - Warp's name
     def __class_getitem__(cls, dtype: Any) -> indexedarray:
         return cls(dtype=dtype)
 
+    @classmethod
+    def from_bytes(cls, raw: bytes) -> indexedarray:
+        """The null indexed array: others are made from their arrays."""
+        if any(raw):
+            raise RuntimeError("an indexedarray inside of a struct cannot be read back")
+        return _null(cls.__gs_type__)
+
+    def __copy__(self) -> indexedarray:
+        return self
+
     @property
     def _type(self) -> Any:
         return self.data._type
@@ -189,6 +199,18 @@ def _native_type(element: Any, ndim: int) -> Any:
     return _types.Type.struct("indexedarray", fields)
 
 
+def _null(ty: Any) -> indexedarray:
+    """An indexed array of nothing, as a struct's field begins."""
+    found = object.__new__(_class_for(ty.fields[0][1].elem, ty.fields[0][1].rank))
+    found.data = None
+    found.ndim = ty.fields[0][1].rank
+    found.dtype = _types.class_of(ty.fields[0][1].elem)
+    found.indices = [None] * found.ndim
+    found.shape = (0,) * found.ndim
+    found.requires_grad = False
+    return found
+
+
 _made: dict[Any, Any] = {}
 
 
@@ -197,7 +219,7 @@ def _class_for(element: Any, ndim: int) -> Any:
     found = _made.get(ty)
     if found is None:
         members = {"__slots__": (), "__gs_type__": ty, "__module__": "gridstride"}
-        found = _made[ty] = type("indexedarray", (indexedarray,), members)
+        found = _made[ty] = _types.classes[ty] = type("indexedarray", (indexedarray,), members)
     return found
 
 

@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import Any
 
-from gridstride import _annotations, _native, _types, config
+from gridstride import _annotations, _native, _source, _types, config
 
 _KERNEL_OPTIONS = {
     "enable_backward",
@@ -32,6 +32,13 @@ _KERNEL_OPTIONS = {
     "grid_stride",
 }
 _settings = config.__dict__
+# Warp's names. None: as `wp.config` says, or without meaning on this device.
+_OPTION_NAMES = """
+max_unroll enable_backward fast_math fuse_fp lineinfo cuda_output mode optimization_level cpu_compiler_flags block_dim
+compile_time_trace strip_hash extra_build_options deterministic deterministic_max_records default_grid_stride
+enable_mathdx_gemm enable_mathdx_solver enable_mathdx_fft checked check_finite verify_fp enable_tiles_in_stack_memory
+"""
+_MODULE_OPTIONS = tuple(_OPTION_NAMES.split())
 
 
 class Module:
@@ -42,7 +49,8 @@ class Module:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.options: dict[str, Any] = {}
+        self.options: dict[str, Any] = dict.fromkeys(_MODULE_OPTIONS)
+        self.options["enable_backward"] = config.enable_backward
         self.kernels: dict[str, Kernel] = {}
         self.functions: dict[str, Function] = {}
 
@@ -87,6 +95,7 @@ def _key(function: Callable[..., Any]) -> str:
 
 
 def _adopt(wrapper: Any, function: Callable[..., Any]) -> None:
+    _source.remember(function.__code__.co_filename, function.__globals__)
     for name in ("__name__", "__qualname__", "__module__", "__doc__"):
         setattr(wrapper, name, getattr(function, name))
     wrapper.__wrapped__ = function
@@ -147,6 +156,8 @@ class Kernel(_native.Kernel):
             annotations = _annotations.of_function(func, sys._getframe(1), every=True)
         self = super().__new__(cls, func, func.__name__, annotations)
         self.func = func
+        if key is not None and not key.isidentifier():
+            raise ValueError(f"the kernel name {key!r} is not an identifier")
         self.key = key or _key(func)
         self.module = _module_of(module, func, f"{func.__module__}.{self.key}")
         self.options = options or {}
@@ -168,13 +179,14 @@ class Kernel(_native.Kernel):
         # One counter for the settings and every module's options.
         stamp = _settings["_changes"]
         if stamp != self._stamp:
-            given = {**self.module.options, **self.options}
-            mode = given.get("mode") or config.mode
+            given = {"verify_fp": config.verify_fp, **_settings}
+            for options in (self.module.options, self.options):
+                given.update({name: value for name, value in options.items() if value is not None})
             self._launch_options = {
-                "checked": bool(given.get("checked", config.checked)) or mode == "debug",
-                "check_finite": bool(given.get("check_finite", config.verify_fp)),
-                "fast_math": bool(given.get("fast_math", config.fast_math)),
-                "max_unroll": int(given.get("max_unroll", config.max_unroll)),
+                "checked": bool(given["checked"]) or given["mode"] == "debug",
+                "check_finite": bool(given.get("check_finite", given["verify_fp"])),
+                "fast_math": bool(given["fast_math"]),
+                "max_unroll": int(given["max_unroll"]),
                 "cache_dir": config.cache_dir(),
             }
             self._stamp = stamp
@@ -219,6 +231,12 @@ def kernel(
     unknown = options.keys() - _KERNEL_OPTIONS
     if unknown:
         raise TypeError(f"kernel() got an unexpected keyword argument `{min(unknown)}`")
+    if module_options is not None:
+        if not isinstance(module_options, dict):
+            raise TypeError(f"module_options must be a dict, not {_types.describe(type(module_options))}")
+        unknown = module_options.keys() - set(_MODULE_OPTIONS)
+        if unknown:
+            raise ValueError(f"there is no module option `{min(unknown)}`")
 
     def decorate(function: Callable[..., Any], frame: FrameType = frame) -> Kernel:
         annotations = _annotations.of_function(function, frame, every=True)
@@ -277,7 +295,8 @@ def overload(kernel: Any, arg_types: Sequence[Any] | Mapping[str, Any] | None = 
     if arg_types is None:
         function = kernel
         frame = sys._getframe(1)
-        found = frame.f_locals.get(function.__name__) or get_module(function.__module__).kernels.get(_key(function))
+        known = get_module(function.__module__).kernels
+        found = frame.f_locals.get(function.__name__) or known.get(_key(function)) or known.get(function.__name__)
         if not isinstance(found, Kernel):
             raise TypeError(f"`{function.__name__}` overloads no kernel")
         annotations = _annotations.of_function(function, frame, every=True)
@@ -319,10 +338,7 @@ def set_module_options(options: Mapping[str, Any], module: Any = None) -> None:
 def get_module_options(module: Any = None) -> dict[str, Any]:
     """Compile options of the calling module (or of `module`)."""
     found = _named_module(module, sys._getframe(1))
-    defaults = {
-        name: getattr(config, name) for name in ("enable_backward", "fast_math", "max_unroll", "mode", "block_dim")
-    }
-    return {**defaults, **found.options}
+    return {name: _settings.get(name) if value is None else value for name, value in found.options.items()}
 
 
 def _named_module(module: Any, frame: FrameType) -> Module:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from gridstride import _types
+from gridstride._shape import contiguous_strides
 
 _SCALARS: dict[Any, np.dtype[Any]] = {
     cls: np.dtype(cls.__name__) for cls in _types.scalar_and_bool_types if cls is not _types.bfloat16
@@ -95,3 +96,27 @@ def float_to_bf16(values: Any) -> np.ndarray:
     rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
     quiet = (bits >> np.uint32(16)) | np.uint32(0x40)
     return np.where(np.isnan(values), quiet, rounded).astype(np.uint16).reshape(values.shape)
+
+
+def interface(array: Any, base: np.dtype[Any], inner: tuple[int, ...]) -> dict[str, Any]:
+    """An array's memory in the words of the array interface; `inner` are the extents of an element."""
+    strides = array.strides + contiguous_strides(inner, base.itemsize)
+    # Records and ml_dtypes have no type string of their own: raw bytes, viewed as the type afterwards.
+    typestr = base.str if base.kind in "biuf" else f"|V{base.itemsize}"
+    return {
+        "version": 3,
+        "typestr": typestr,
+        "shape": array.shape + inner,
+        "strides": strides,
+        "data": (array.ptr or 0, False),
+    }
+
+
+class Memory:
+    """An array as NumPy takes it: NumPy keeps this object, and so the array, as the base of the result."""
+
+    __slots__ = ("__array_interface__", "array")
+
+    def __init__(self, owner: Any, base: np.dtype[Any], inner: tuple[int, ...]) -> None:
+        self.array = owner
+        self.__array_interface__ = interface(owner, base, inner)

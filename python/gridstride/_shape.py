@@ -28,7 +28,7 @@ def normalize_shape(shape: Any) -> tuple[int, ...]:
         raise ValueError(f"an array has 1 to {MAX_RANK} dimensions, not {len(extents)}")
     for extent in extents:
         if not 0 <= extent <= MAX_EXTENT:
-            raise ValueError(f"an extent is between 0 and {MAX_EXTENT}, not {extent}")
+            raise ValueError(f"Array shapes must be non-negative and below 2**31, got {extents}")
     return extents
 
 
@@ -38,6 +38,37 @@ def contiguous_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
     for d in range(len(shape) - 2, -1, -1):
         strides[d] = strides[d + 1] * shape[d + 1]
     return tuple(strides)
+
+
+def viewed(source: Any, cls: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Shape and strides of an array's memory seen as elements of another type. Raises `TypeError`."""
+    old, new = source.dtype, cls
+    failed = f"cannot create an array view with dtype {new.__name__} from source dtype {old.__name__}: "
+    old_inner, new_inner = getattr(old, "_shape_", ()), getattr(new, "_shape_", ())
+    size, wanted = old.__gs_type__.size, new.__gs_type__.size
+    if size == wanted:
+        return source.shape, source.strides
+    if old_inner and not new_inner:
+        scalar = old._wp_scalar_type_
+        if scalar.__gs_type__.size != wanted:
+            raise TypeError(
+                f"{failed}source scalar dtype {scalar.__name__} has size {scalar.__gs_type__.size} bytes, "
+                f"but target dtype has size {wanted} bytes"
+            )
+        return source.shape + old_inner, source.strides + contiguous_strides(old_inner, wanted)
+    if new_inner and not old_inner:
+        scalar, rank = new._wp_scalar_type_, len(new_inner)
+        if scalar.__gs_type__.size != size:
+            raise TypeError(
+                f"{failed}source dtype has size {size} bytes, "
+                f"but target scalar dtype {scalar.__name__} has size {scalar.__gs_type__.size} bytes"
+            )
+        if source.shape[-rank:] != new_inner:
+            raise TypeError(f"{failed}its inner extents {source.shape[-rank:]} are not {new_inner}")
+        if source.strides[-rank:] != contiguous_strides(new_inner, size):
+            raise TypeError(f"{failed}its inner extents are not contiguous")
+        return source.shape[:-rank] or (1,), source.strides[:-rank] or (wanted,)
+    raise TypeError(f"{failed}source dtype has size {size} bytes, but target dtype has size {wanted} bytes")
 
 
 class ArrayAnnotation:

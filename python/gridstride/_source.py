@@ -8,14 +8,23 @@ from __future__ import annotations
 import linecache
 from typing import Any
 
+_remembered: dict[str, list[str]] = {}
+
+
+def remember(filename: str, module_globals: dict[str, Any] | None) -> None:
+    """Keeps a file's text as it is when a kernel of it is made: it may change, or go, before it is compiled."""
+    linecache.checkcache(filename)
+    lines = linecache.getlines(filename, module_globals)
+    if lines:
+        _remembered[filename] = lines
+
 
 def text(filename: str, module_globals: dict[str, Any] | None = None) -> str | None:
     """The whole text that a code object was made from, or None where it is not known.
 
     `linecache` knows notebook cells, doctests and modules whose loader has `get_source` (zip files).
     """
-    linecache.checkcache(filename)
-    lines = linecache.getlines(filename, module_globals)
+    lines = _remembered.get(filename) or linecache.getlines(filename, module_globals)
     if lines:
         return "".join(lines)
     try:

@@ -47,6 +47,8 @@ class Field:
             if kind == "array":
                 return self._array(value)
             if kind == "struct":
+                if value is None and self.cls.__name__ == "indexedarray":
+                    return self.initial()
                 if getattr(type(value), "__gs_type__", None) != self.type:
                     raise TypeError(f"expected `{self.cls.__name__}`, got {_types.describe(type(value))}")
                 return value.__copy__()
@@ -214,6 +216,10 @@ def _make_struct(cls: type, annotations: dict[str, Any]) -> Any:
             else:
                 raise TypeError(f"field `{name}` of struct `{cls.__name__}` must have one fixed type")
         types.append((name, ty))
+        if ty.kind == "struct" and ty not in _types.classes:
+            from gridstride import _indexed
+
+            _indexed._class_for(ty.fields[0][1].elem, ty.fields[0][1].rank)
         classes[name] = None if ty.kind == "array" else _types.class_of(ty)
     native = Type.struct(cls.__name__, types)
     dropped = {"__dict__", "__weakref__", *annotations}

@@ -112,6 +112,12 @@ def _remainder(a: Any, b: Any) -> Any:
     return math.fmod(a, b)
 
 
+def _power(a: Any, b: Any) -> Any:
+    if isinstance(a, int):
+        raise TypeError("`**` is for floats, as in kernels")
+    return a**b
+
+
 def _add_operators() -> None:
     import operator as o
 
@@ -122,7 +128,7 @@ def _add_operators() -> None:
         "truediv": _divide,
         "mod": _remainder,
         "floordiv": o.floordiv,
-        "pow": o.pow,
+        "pow": _power,
     }
 
     def forward(op: Any) -> Any:
@@ -393,6 +399,8 @@ def native_type(annotation: Any) -> Any:
     origin = typing.get_origin(annotation)
     if origin is tuple:
         items = typing.get_args(annotation)
+        if Ellipsis in items:
+            return ("any",)
         return ("tuple", *[native_type(item) for item in items])
     if annotation in (typing.Callable, collections.abc.Callable) or origin is collections.abc.Callable:
         return ("callable",)

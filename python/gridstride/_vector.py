@@ -377,10 +377,13 @@ _BASES: dict[str, Any] = {
     "quat": quaternion_base,
     "transform": transform_base,
 }
+# Names by which programs tell kinds apart.
+_GENERIC_NAMES = {"vector": "vec_t", "matrix": "mat_t", "quat": "quat_t", "transform": "transform_t"}
 _made: dict[Any, Any] = {}
 
 
-def _make_class(kind: str, shape: tuple[int, ...], scalar: Any, name: str | None = None) -> Any:
+def make_class(kind: str, shape: tuple[int, ...], scalar: Any, name: str | None = None) -> Any:
+    """The class of a kind ("vector", "matrix", "quat", "transform"), shape and scalar; `name` when it is first made."""
     key = (kind, shape, scalar)
     found = _made.get(key)
     if found is not None:
@@ -404,8 +407,9 @@ def _make_class(kind: str, shape: tuple[int, ...], scalar: Any, name: str | None
         "_wp_scalar_type_": scalar,
         "_shape_": shape,
         "_length_": length,
+        "_wp_generic_type_str_": _GENERIC_NAMES[kind],
     }
-    if kind in ("vector", "quat") and length <= 4:
+    if kind in ("vector", "quat"):
         members.update(zip(_AXES[:length], _AXIS_PROPERTIES, strict=False))
     found = _made[key] = type(name or default, (_BASES[kind],), members)
     _types.classes[ty] = found
@@ -448,7 +452,7 @@ def vector(length: Any, dtype: Any) -> Any:
     length = operator.index(length)
     if length < 1:
         raise ValueError(f"a vector has at least 1 component, not {length}")
-    return _make_class("vector", (length,), _scalar_class(dtype))
+    return make_class("vector", (length,), _scalar_class(dtype))
 
 
 def matrix(shape: tuple[Any, Any], dtype: Any) -> Any:
@@ -459,60 +463,28 @@ def matrix(shape: tuple[Any, Any], dtype: Any) -> Any:
     rows, cols = operator.index(rows), operator.index(cols)
     if rows < 1 or cols < 1:
         raise ValueError(f"a matrix has at least one row and column, not {rows} x {cols}")
-    return _make_class("matrix", (rows, cols), _scalar_class(dtype))
+    return make_class("matrix", (rows, cols), _scalar_class(dtype))
 
 
 def quaternion(dtype: Any = Any) -> Any:
     """The quaternion type over a float type."""
-    return _generic("quat", (), dtype) if _is_open(dtype) else _make_class("quat", (4,), _scalar_class(dtype))
+    return _generic("quat", (), dtype) if _is_open(dtype) else make_class("quat", (4,), _scalar_class(dtype))
 
 
 def transformation(dtype: Any = Any) -> Any:
     """The rigid transform type over a float type."""
-    return _generic("transform", (), dtype) if _is_open(dtype) else _make_class("transform", (7,), _scalar_class(dtype))
+    return _generic("transform", (), dtype) if _is_open(dtype) else make_class("transform", (7,), _scalar_class(dtype))
 
 
 def _from_type(ty: Type) -> Any:
-    return _make_class(ty.kind, tuple(ty.shape), _types.classes[ty.elem])
+    return make_class(ty.kind, tuple(ty.shape), _types.classes[ty.elem])
 
 
 def _rebuild(kind: str, scalar: str, shape: tuple[int, ...], raw: bytes) -> Any:
-    return _make_class(kind, shape, _types._IR_NAMES[scalar]).from_bytes(raw)
+    return make_class(kind, shape, _types._IR_NAMES[scalar]).from_bytes(raw)
 
 
 _types.composite_factory.append(_from_type)
-
-# The named types. A name without a letter means float32.
-_LETTERS = {
-    "b": _types.int8,
-    "ub": _types.uint8,
-    "s": _types.int16,
-    "us": _types.uint16,
-    "i": _types.int32,
-    "ui": _types.uint32,
-    "l": _types.int64,
-    "ul": _types.uint64,
-    "h": _types.float16,
-    "f": _types.float32,
-    "d": _types.float64,
-}
-
-
-def _named() -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for letter, scalar in _LETTERS.items():
-        for n in (2, 3, 4):
-            found[f"vec{n}{letter}"] = _make_class("vector", (n,), scalar, f"vec{n}{letter}")
-        if letter in "hfd":
-            for n in (2, 3, 4):
-                found[f"mat{n}{n}{letter}"] = _make_class("matrix", (n, n), scalar, f"mat{n}{n}{letter}")
-            found[f"quat{letter}"] = _make_class("quat", (4,), scalar, f"quat{letter}")
-            found[f"transform{letter}"] = _make_class("transform", (7,), scalar, f"transform{letter}")
-            found[f"spatial_vector{letter}"] = _make_class("vector", (6,), scalar, f"spatial_vector{letter}")
-            found[f"spatial_matrix{letter}"] = _make_class("matrix", (6, 6), scalar, f"spatial_matrix{letter}")
-    for name in [name for name in found if name.endswith("f")]:
-        found[name[:-1]] = found[name]
-    return found
-
-
-named: dict[str, Any] = _named()
+# Called in a kernel, these make values: `wp.types.matrix(1.0, 2.0, 3.0, 4.0, shape=(2, 2))`.
+for _maker in (vector, matrix, quaternion, transformation):
+    _maker.__gs_builtin__ = _maker.__name__  # type: ignore[attr-defined]

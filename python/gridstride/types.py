@@ -18,6 +18,7 @@ from gridstride._array import array3d as array3d
 from gridstride._array import array4d as array4d
 from gridstride._constants import constant as constant
 from gridstride._indexed import indexedarray as indexedarray
+from gridstride._named import named
 from gridstride._numpy import dtype_from_numpy as dtype_from_numpy
 from gridstride._numpy import dtype_to_numpy as dtype_to_numpy
 from gridstride._struct import is_struct as is_struct
@@ -42,7 +43,7 @@ from gridstride._types import uint8 as uint8
 from gridstride._types import uint16 as uint16
 from gridstride._types import uint32 as uint32
 from gridstride._types import uint64 as uint64
-from gridstride._vector import composite, matrix_base, named, quaternion_base, transform_base, vector_base
+from gridstride._vector import composite, matrix_base, quaternion_base, transform_base, vector_base
 from gridstride._vector import matrix as matrix
 from gridstride._vector import quaternion as quaternion
 from gridstride._vector import transformation as transformation
@@ -67,6 +68,19 @@ def type_scalar_type(dtype: Any) -> Any:
 def type_length(dtype: Any) -> int:
     """Number of components; 1 for a scalar or struct."""
     return getattr(_types.dtype_class(dtype), "_length_", 1)
+
+
+def type_size(dtype: Any) -> int:
+    """Number of scalars in a value: 9 for a `mat33`."""
+    return type_length(dtype)
+
+
+def type_repr(annotation: Any) -> str:
+    """Short text for a type or annotation: `vec3f`, `array(ndim=1, dtype=float32)`."""
+    if isinstance(annotation, array):
+        return f"array(ndim={annotation.ndim}, dtype={annotation.dtype.__name__})"
+    name = getattr(annotation, "__name__", None)
+    return name if isinstance(name, str) else repr(annotation)
 
 
 def type_ndim(dtype: Any) -> int:

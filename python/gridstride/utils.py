@@ -9,6 +9,7 @@ On the CPU they run in NumPy. All raise `RuntimeError` for arrays whose types or
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -53,45 +54,72 @@ def array_scan(in_array: array, out_array: array, inclusive: bool = True) -> Non
         out[0] = 0
 
 
-def array_sum(values: array, out: array | None = None, value_count: int | None = None, axis: int | None = None) -> Any:
-    """The sum of an array's elements, or along an axis: a host value, or an array with `out` or `axis`."""
-    source = values._np() if value_count is None else values._np()[:value_count]
-    rank = values.ndim
-    axes = tuple(range(rank)) if axis is None else axis
-    # float64 while summing, so that long sums of float32 stay exact to the last digits.
-    wide = np.float64 if source.dtype.kind == "f" else source.dtype
-    sums = source.sum(axis=axes, dtype=wide).astype(source.dtype)
+def _reduction(name: str, shape: tuple[int, ...], count: int | None, axis: int | None) -> tuple[int | None, int]:
+    """The axis from the front, and how many elements of it (of all, flat, without an axis) are reduced."""
+    rank = len(shape)
+    if axis is not None:
+        if not -rank <= axis < rank:
+            raise IndexError(f"{name}() axis {axis} is out of bounds for an array of {rank} dimensions")
+        axis %= rank
+    n = math.prod(shape) if axis is None else shape[axis]
+    if count is None:
+        return axis, n
+    if not 0 <= count <= n:
+        raise RuntimeError(f"{name}() count {count} is not between 0 and {n}")
+    return axis, count
+
+
+def _reduce(products: np.ndarray, rank: int, axis: int | None, count: int) -> np.ndarray:
+    """Sums over the first dimensions: all of them, flat, or one that stays with extent 1."""
+    if axis is None:
+        return products.reshape(-1, *products.shape[rank:])[:count].sum(axis=0, keepdims=True)
+    part = (slice(None),) * axis + (slice(count),)
+    return products[part].sum(axis=axis, keepdims=True)
+
+
+def _deliver(name: str, sums: np.ndarray, out: array | None, dtype: Any, axis: int | None) -> Any:
+    """A host value, or an array of the sums."""
     if out is None and axis is None:
-        return _types.from_native(values._type, np.ascontiguousarray(sums).tobytes())
+        raw = np.ascontiguousarray(sums).tobytes()
+        return _types.from_native(dtype.__gs_type__, raw)
+    inner = getattr(dtype, "_shape_", ())
+    shape = sums.shape[: sums.ndim - len(inner)]
     if out is None:
-        shape = tuple(extent for d, extent in enumerate(values.shape) if d != axis) or (1,)
-        out = _create.empty(shape, values.dtype)
-    _same_type(values, out)
-    target = out._np()
-    if target.size != sums.size:
-        raise RuntimeError(f"an output of {out.size} elements does not take a sum of {sums.size}")
-    target[...] = sums.reshape(target.shape)
+        out = _create.empty(shape, dtype)
+    if out._type != dtype.__gs_type__ or out.size != math.prod(shape):
+        raise RuntimeError(f"{name}() gives {shape} elements of `{dtype.__name__}`, which {out!r} does not take")
+    out._np()[...] = sums.reshape(out._np().shape)
     return out
+
+
+def array_sum(values: array, out: array | None = None, value_count: int | None = None, axis: int | None = None) -> Any:
+    """The sum of an array's elements, or along an axis, whose extent becomes 1.
+
+    Gives a host value, or an array with `out` or `axis`. `value_count` elements are summed (of the axis). Raises
+    `IndexError` for an axis that does not exist, `RuntimeError` for an output that does not fit.
+    """
+    axis, count = _reduction("array_sum", values.shape, value_count, axis)
+    source = values._np()
+    # float64 while summing, so that long sums of float32 stay exact to the last digits.
+    wide = source.astype(np.float64) if source.dtype.kind == "f" else source
+    sums = _reduce(wide, values.ndim, axis, count).astype(source.dtype)
+    return _deliver("array_sum", sums, out, values.dtype, axis)
 
 
 def array_inner(a: array, b: array, out: array | None = None, count: int | None = None, axis: int | None = None) -> Any:
-    """The sum of products of two arrays' components: a host scalar, or an array with `out` or `axis`."""
+    """The sum of products of two arrays' components, or along an axis, whose extent becomes 1.
+
+    Gives a host scalar, or an array of scalars with `out` or `axis`. Raises as `array_sum` does.
+    """
     _same_type(a, b)
     if a.shape != b.shape:
         raise RuntimeError(f"an inner product takes arrays of one shape, not {a.shape} and {b.shape}")
-    products = np.multiply(a._np(), b._np(), dtype=np.float64 if a._np().dtype.kind == "f" else None)
-    if count is not None:
-        products = products[:count]
-    inner = tuple(range(a.ndim, products.ndim))
-    axes = None if axis is None else (axis, *inner)
-    scalar = a.dtype._wp_scalar_type_
-    sums = products.sum(axis=axes).astype(a._np().dtype)
-    if out is None and axis is None:
-        return scalar(sums.item()).value
-    if out is None:
-        out = _create.empty(np.shape(sums) or (1,), scalar)
-    out._np()[...] = sums.reshape(out.shape)
-    return out
+    axis, count = _reduction("array_inner", a.shape, count, axis)
+    x, y = a._np(), b._np()
+    products = np.multiply(x, y, dtype=np.float64 if x.dtype.kind == "f" else None)
+    products = products.sum(axis=tuple(range(a.ndim, x.ndim)))
+    sums = _reduce(products, a.ndim, axis, count).astype(x.dtype)
+    return _deliver("array_inner", sums, out, a.dtype._wp_scalar_type_, axis)
 
 
 def array_cast(in_array: array, out_array: array, count: int | None = None) -> None:
@@ -150,7 +178,20 @@ def runlength_encode(
     value_count: int | None = None,
 ) -> Any:
     """Writes each run's value and length; gives the number of runs, or writes it to `run_count`."""
-    source = values._np() if value_count is None else values._np()[:value_count]
+    count = values.size if value_count is None else value_count
+    if count < 0:
+        raise RuntimeError(f"value_count must be non-negative, got {count}")
+    if values._type != run_values._type:
+        names = f"({values.dtype.__name__} vs {run_values.dtype.__name__})"
+        raise RuntimeError(f"values and run_values data types do not match {names}")
+    for role, one in (("run_lengths", run_lengths), ("run_count", run_count)):
+        if one is not None and one.dtype is not _types.int32:
+            raise RuntimeError(f"{role} array must be of type int32")
+    if values.dtype not in _types.int_types:
+        raise RuntimeError(f"Unsupported data type: {values.dtype.__name__}")
+    if count > min(run_values.size, run_lengths.size):
+        raise RuntimeError(f"Output array storage sizes must be at least equal to value_count ({count})")
+    source = values._np()[:count]
     starts = np.flatnonzero(np.concatenate([[True], source[1:] != source[:-1]])) if source.size else np.zeros(0, int)
     n = len(starts)
     run_values._np()[:n] = source[starts]

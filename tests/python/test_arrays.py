@@ -94,12 +94,15 @@ def test_overlapping_copies():
 
 
 def test_copies_of_other_types_are_refused():
-    with pytest.raises(RuntimeError, match="cannot copy elements of i32 to f32"):
+    with pytest.raises(RuntimeError, match="destination dtype=float32, source dtype=int32"):
         wp.copy(wp.zeros(3), wp.zeros(3, dtype=int))
     with pytest.raises(RuntimeError, match="must agree"):
         wp.copy(wp.zeros((2, 3)), wp.zeros((2, 3)).transpose())
-    with pytest.raises(RuntimeError, match="not contiguous"):
+    with pytest.raises(RuntimeError, match="do not fit"):
         wp.copy(wp.zeros(3)[::2], wp.zeros(3))
+    for wrong in ({"src_offset": -1}, {"count": -1}, {"dest_offset": 1.5}):
+        with pytest.raises(RuntimeError, match="must be"):
+            wp.copy(wp.zeros(3), wp.zeros(3), **wrong)
 
 
 @pytest.mark.parametrize("dtype", [*DTYPES, wp.vec3, wp.mat22d, wp.quat, wp.transform, wp.types.vector(7, wp.int16)])
@@ -284,8 +287,35 @@ def test_pointers_and_deleters():
 def test_views_of_other_types():
     a = wp.array([1.0, -2.0], dtype=float)
     assert a.view(wp.uint32).list() == [0x3F800000, 0xC0000000]
-    with pytest.raises(RuntimeError, match="4-byte elements as `float64` of 8"):
+    with pytest.raises(TypeError, match="source dtype has size 4 bytes, but target dtype has size 8"):
         a.view(wp.float64)
+    m = wp.array(counted((4, 2, 2)), dtype=wp.mat22)
+    assert m.view(float).shape == (4, 2, 2)
+    assert m.view(float).view(wp.mat22)[3] == m[3]
+    assert m.view(wp.vec4)[1] == (4, 5, 6, 7)
+    assert wp.array(counted(4)).view(wp.quat).shape == (1,)
+    with pytest.raises(TypeError, match="scalar dtype float32 has size 4"):
+        m.view(wp.float64)
+
+
+def test_arithmetic_by_element():
+    x = counted((2, 3)) + 1
+    a = wp.array(x)
+    np.testing.assert_array_equal((a + a * 2.0 - 1.0).numpy(), x + x * 2 - 1)
+    np.testing.assert_array_equal((1.0 / a).numpy(), np.float32(1) / x)
+    np.testing.assert_array_equal((-a).numpy(), -x)
+    np.testing.assert_array_equal((a + a[0]).numpy(), x + x[0])
+    i = wp.array([5, 6, 7], dtype=wp.uint8)
+    assert ((i << 6) | 1).list() == [65, 129, 193]
+    assert (wp.uint8(3) - i).list() == [254, 253, 252]
+    before = a.ptr
+    a += a
+    assert a.ptr == before
+    np.testing.assert_array_equal(a.numpy(), 2 * x)
+    v = wp.array(counted((4, 3)), dtype=wp.vec3)
+    np.testing.assert_array_equal((v * 2.0).numpy(), counted((4, 3)) * 2)
+    with pytest.raises(RuntimeError):
+        wp.zeros(3) + wp.zeros(3, dtype=int)
 
 
 def test_shapes_that_do_not_fit():
