@@ -38,6 +38,8 @@ impl Default for Options {
 pub struct Lowered {
     pub module: Module,
     pub sources: SourceMap,
+    /// Dimensions of the launches that it is for.
+    pub launch_rank: u32,
 }
 
 /// Every mistake found in a kernel and the functions it calls; never empty.

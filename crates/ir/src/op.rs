@@ -229,8 +229,8 @@ ops! {
     LocalArray "local_array" Rule::Own, Extents, Control, "A zeroed array private to the thread, alive until the thread ends.";
     ArrayFromAddress "array_from_address" Rule::Own, None, Pure, "array_from_address p, n0, n1, …: a contiguous array over memory at the u64 address p.";
 
-    Tid "tid" Rule::Own, Index, Pure, "Index of this thread along a dimension of the launch, i64. Kernels only.";
-    LaunchExtent "launch_extent" Rule::Own, Index, Pure, "Threads along a dimension of the launch, i64. Kernels only.";
+    Tid "tid" Rule::Own, Index, Pure, "Index of this thread along a dimension of the launch, i64, below 2^31 - 1. Kernels only.";
+    LaunchExtent "launch_extent" Rule::Own, Index, Pure, "Threads along a dimension of the launch, i64, below 2^31. Kernels only.";
 
     CheckBounds "check_bounds" Rule::Own, Site, Check, "Ends the thread with a report unless the array has memory and 0 <= index < extent in every dimension.";
     CheckIndex "check_index" Rule::Own, Site, Check, "check_index i, n: ends the thread with a report unless 0 <= i < n.";

@@ -6,7 +6,7 @@ use crate::counters::{Phase, record, timed};
 use crate::writes::written_params;
 use diagnostics::SourceMap;
 use frontend::{FuncSource, Host, HostValue, ObjectId, Options, Rejected};
-use ir::{FuncRef, Function, Module, Type};
+use ir::{FuncRef, Function, FunctionKind, Module, Type};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -51,8 +51,15 @@ pub fn build(host: &dyn Host, kernel: ObjectId, arg_types: &[Type], options: &Op
 
 /// The rest of [`build`], for IR that is there already.
 pub fn optimize(lowered: frontend::Lowered) -> Unit {
-    let frontend::Lowered { mut module, sources } = lowered;
-    timed(Phase::Optimized, || transform::optimize(&mut module));
+    let frontend::Lowered { mut module, sources, launch_rank } = lowered;
+    timed(Phase::Optimized, || {
+        transform::optimize(&mut module);
+        // Only now do accesses name the kernel's own parameters.
+        let mut kernels = module.funcs.iter_mut().filter(|func| func.kind == FunctionKind::Kernel);
+        if kernels.any(|kernel| transform::demote_atomics(kernel, launch_rank).0) {
+            transform::optimize(&mut module);
+        }
+    });
     let kernel = module.kernel().unwrap_or_else(|| panic!("no kernel is left after optimization:\n{module}"));
     let written = written_params(module.func(kernel));
     Unit { module, kernel, sources, written }

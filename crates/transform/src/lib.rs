@@ -10,6 +10,7 @@
 //! assert!(module.to_string().contains("return v0"));
 //! ```
 
+pub mod demote_atomics;
 pub mod eliminate_common_subexpressions;
 pub mod eliminate_dead_code;
 pub mod exits;
@@ -21,6 +22,7 @@ pub mod replace;
 pub mod simplify;
 pub mod unify_returns;
 
+pub use demote_atomics::demote_atomics;
 pub use eliminate_common_subexpressions::eliminate_common_subexpressions;
 pub use eliminate_dead_code::eliminate_dead_code;
 pub use expand_math::expand_math;

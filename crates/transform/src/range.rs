@@ -102,9 +102,10 @@ impl Counters {
                 let Attr::Const(value) = inst.attr else { return None };
                 Range::point(value.as_int(scalar))
             }
-            // Extents and launch sizes are never negative; an index is below an extent.
-            Op::Tid => Range { lo: 0, hi: i128::from(i64::MAX) - 1 },
-            Op::LaunchExtent | Op::Extent => Range { lo: 0, hi: i128::from(i64::MAX) },
+            // A launch has fewer than 2^31 threads along a dimension; no extent is negative.
+            Op::Tid => Range { lo: 0, hi: i128::from(i32::MAX) - 1 },
+            Op::LaunchExtent => Range { lo: 0, hi: i128::from(i32::MAX) },
+            Op::Extent => Range { lo: 0, hi: i128::from(i64::MAX) },
             Op::Add => {
                 let (a, b) = (operand(0)?, operand(1)?);
                 Range { lo: a.lo + b.lo, hi: a.hi + b.hi }

@@ -125,7 +125,7 @@ impl Simplifier<'_> {
     fn simpler(&mut self, id: InstId) -> Option<Simpler> {
         scalars::fold(self.func, self.func.inst(id))
             .or_else(|| scalars::laws(self, id))
-            .or_else(|| conversions::simpler(self.func, self.func.inst(id)))
+            .or_else(|| conversions::simpler(self, self.func.inst(id)))
             .or_else(|| components::simpler(self, id))
             .or_else(|| arrays::simpler(self, self.func.inst(id)))
     }

@@ -63,7 +63,7 @@ impl<'h> Unit<'h> {
             let text = ir::print::print_module(&self.module);
             panic!("the front end made invalid IR: {errors:?}\n{text}");
         }
-        Ok(Lowered { module: self.module, sources: self.sources })
+        Ok(Lowered { module: self.module, sources: self.sources, launch_rank: self.options.launch_rank })
     }
 
     pub(crate) fn kernel(&mut self, kernel: ObjectId, args: &[Type]) -> Result<()> {

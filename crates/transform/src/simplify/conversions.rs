@@ -1,11 +1,13 @@
 //! Chains of casts.
 
-use super::{Simpler, defined_by};
-use ir::{Attr, Function, Inst, Op, Scalar};
+use super::{Simpler, Simplifier, defined_by};
+use crate::range::Range;
+use ir::{Attr, Inst, Op, Scalar};
 
-pub(super) fn simpler(func: &Function, inst: &Inst) -> Option<Simpler> {
+pub(super) fn simpler(simplifier: &Simplifier<'_>, inst: &Inst) -> Option<Simpler> {
+    let func = &*simplifier.func;
     match inst.op {
-        Op::Cast => cast(func, inst),
+        Op::Cast => cast(simplifier, inst),
         Op::Bitcast => {
             let x = inst.operands[0];
             let source = defined_by(func, x, Op::Bitcast).map_or(x, |inner| inner.operands[0]);
@@ -18,7 +20,8 @@ pub(super) fn simpler(func: &Function, inst: &Inst) -> Option<Simpler> {
     }
 }
 
-fn cast(func: &Function, inst: &Inst) -> Option<Simpler> {
+fn cast(simplifier: &Simplifier<'_>, inst: &Inst) -> Option<Simpler> {
+    let func = &*simplifier.func;
     let x = inst.operands[0];
     let to = func.ty(inst.result()).element()?;
     if func.ty(x) == func.ty(inst.result()) {
@@ -29,7 +32,12 @@ fn cast(func: &Function, inst: &Inst) -> Option<Simpler> {
     let (from, middle) = (func.ty(source).element()?, func.ty(x).element()?);
     // Bits that the second cast drops anyway are all that the first can lose.
     let only_wraps = from.is_int() && middle.is_int() && to.is_int() && middle.bits() >= to.bits();
-    (is_lossless(from, middle) || only_wraps).then(|| Simpler::Op(Op::Cast, vec![source], Attr::None))
+    // A thread index fits 32 bits, so `i64(i32(tid))` is `tid`.
+    let fits = || {
+        let (bounds, all) = (simplifier.range(source), Range::of_type(middle));
+        middle.is_int() && bounds.is_some_and(|bounds| all.lo <= bounds.lo && bounds.hi <= all.hi)
+    };
+    (is_lossless(from, middle) || only_wraps || fits()).then(|| Simpler::Op(Op::Cast, vec![source], Attr::None))
 }
 
 /// Whether every value of `from` is one of `to`, so that a further cast sees the same number.

@@ -1,0 +1,182 @@
+//! Turns atomic updates of an element that only its own thread touches into plain ones.
+//!
+//! `y[tid()] += x` is atomic by the language's rule, yet no other thread can reach that element. In: a kernel whose
+//! calls are inlined, and the rank of its launches. Out: the same kernel; such an update is a load, an op and a store,
+//! which vectorize, where a locked instruction does not.
+//!
+//! ```text
+//! v3: f32 = atomic add v1[v2], v0    ->    v3: f32 = load v1[v2]
+//!                                          v4: f32 = add v3, v0
+//!                                          store v1[v2], v4
+//! ```
+//!
+//! Legal where the kernel writes one array parameter only of that scalar type (two parameters may be views of the same
+//! memory), every write of it goes to the element with the thread's own index in each dimension of the launch, and no
+//! array reaches the kernel inside a struct.
+
+use crate::Changed;
+use ir::{AtomicOp, Attr, Function, FunctionKind, Inst, InstId, LeafKind, Op, Scalar, TypeKind, Value, ValueDef};
+
+/// Demotes the atomics of a kernel that is launched over `rank` dimensions.
+pub fn demote_atomics(func: &mut Function, rank: u32) -> Changed {
+    if func.kind != FunctionKind::Kernel || func.params.iter().any(|param| hides_an_array(param.ty)) {
+        return Changed(false);
+    }
+    let private: Vec<InstId> = (0..func.insts.len() as u32)
+        .map(InstId)
+        .filter(|&id| plain_op(func.inst(id)).is_some() && is_private(func, id, rank))
+        .collect();
+    let mut changed = false;
+    for region in 0..func.regions.len() {
+        let mut at = 0;
+        while let Some(&id) = func.regions[region].insts.get(at) {
+            at += 1;
+            if private.contains(&id) {
+                let n_added = demote(func, region, at - 1, id);
+                at += n_added;
+                changed = true;
+            }
+        }
+    }
+    Changed(changed)
+}
+
+fn hides_an_array(ty: ir::Type) -> bool {
+    !ty.is_array() && ty.leaves().iter().any(|leaf| leaf.kind == LeafKind::Pointer)
+}
+
+/// The op that an atomic applies.
+fn plain_op(inst: &Inst) -> Option<Op> {
+    let Attr::Atomic(op, _) = inst.attr else { return None };
+    Some(match op {
+        AtomicOp::Add => Op::Add,
+        AtomicOp::Sub => Op::Sub,
+        AtomicOp::Min => Op::Min,
+        AtomicOp::Max => Op::Max,
+        AtomicOp::And => Op::And,
+        AtomicOp::Or => Op::Or,
+        AtomicOp::Xor => Op::Xor,
+        AtomicOp::Exchange => return None,
+    })
+}
+
+/// Whether the element of an atomic is reached by its own thread only.
+fn is_private(func: &Function, id: InstId, rank: u32) -> bool {
+    let atomic = func.inst(id);
+    let array = atomic.operands[0];
+    let written = scalars_written(func, atomic);
+    func.insts.iter().filter(|inst| matches!(inst.op, Op::Store | Op::Atomic | Op::AtomicCas)).all(|inst| {
+        let is_same = inst.operands[0] == array;
+        if !is_same && is_local(func, inst.operands[0]) {
+            return true;
+        }
+        let overlaps = scalars_written(func, inst).iter().any(|scalar| written.contains(scalar));
+        // Same bits under another type: a view may be reinterpreted, so sizes count, not names.
+        if is_same { has_own_index(func, inst, rank) } else { !overlaps }
+    }) && is_param(func, array)
+}
+
+fn is_param(func: &Function, array: Value) -> bool {
+    matches!(func.def(array), ValueDef::Param(region, _) if region == func.body)
+}
+
+fn is_local(func: &Function, array: Value) -> bool {
+    matches!(func.def(array), ValueDef::Result(inst, _) if func.inst(inst).op == Op::LocalArray)
+}
+
+/// The scalar types of the elements of the array that an op writes to.
+fn scalars_written(func: &Function, inst: &Inst) -> Vec<Scalar> {
+    let Some((elem, _)) = func.ty(inst.operands[0]).as_array() else { return Scalar::ALL.to_vec() };
+    let leaves = elem.leaves().into_iter();
+    leaves.filter_map(|leaf| if let LeafKind::Scalar(scalar) = leaf.kind { Some(scalar) } else { None }).collect()
+}
+
+/// Whether the indices name the thread's own index in every dimension of the launch.
+fn has_own_index(func: &Function, inst: &Inst, rank: u32) -> bool {
+    let TypeKind::Array { rank: n, .. } = *func.ty(inst.operands[0]).kind() else { return false };
+    let (_, indices, _, _) = inst.access(n as usize);
+    (0..rank).all(|dim| indices.iter().any(|&index| own_dimension(func, index) == Some(dim)))
+}
+
+/// The dimension of the launch whose thread index a value is.
+fn own_dimension(func: &Function, value: Value) -> Option<u32> {
+    let ValueDef::Result(inst, _) = func.def(value) else { return None };
+    let inst = func.inst(inst);
+    match inst.op {
+        Op::Tid => {
+            if let Attr::Index(dim) = inst.attr {
+                Some(dim)
+            } else {
+                None
+            }
+        }
+        // Thread indices fit 32 bits, so widening and narrowing keep them.
+        Op::Cast if func.ty(value).as_scalar().is_some_and(|to| to.is_int() && to.size() >= 4) => {
+            own_dimension(func, inst.operands[0])
+        }
+        Op::WrapIndex => own_dimension(func, inst.operands[1]),
+        _ => None,
+    }
+}
+
+/// Replaces the atomic at `at` by load, op, store; gives how many ops were added.
+fn demote(func: &mut Function, region: usize, at: usize, id: InstId) -> usize {
+    let atomic = func.inst(id).clone();
+    let (Some(op), Attr::Atomic(_, path)) = (plain_op(&atomic), atomic.attr.clone()) else { return 0 };
+    let Some((&value, access)) = atomic.operands.split_last() else { return 0 };
+    let old = atomic.result();
+    let ty = func.ty(old);
+    let apply = func.add_inst(op, &[old, value], Attr::None, &[], &[ty], atomic.span);
+    let new = func.inst(apply).result();
+    let store = func.add_inst(Op::Store, &[access, &[new]].concat(), Attr::Path(path.clone()), &[], &[], atomic.span);
+    let load = &mut func.insts[id.index()];
+    load.op = Op::Load;
+    load.operands.pop();
+    load.attr = Attr::Path(path);
+    func.regions[region].insts.splice(at + 1..at + 1, [apply, store]);
+    2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, rank: u32) -> String {
+        let mut module = ir::parse::parse_module(text).unwrap_or_else(|error| panic!("{error:?}"));
+        let changed = demote_atomics(&mut module.funcs[0], rank);
+        assert!(ir::verify::verify(&module).is_ok(), "{module}");
+        let text = module.to_string();
+        assert_eq!(changed.0, !text.contains("atomic"), "{text}");
+        text
+    }
+
+    #[test]
+    fn an_update_of_the_own_element_becomes_plain() {
+        let text = check(
+            "kernel @f(v0: f32, v1: array<f32, 1>) { v2: i64 = tid 0; v3: f32 = atomic add v1[v2], v0; return }",
+            1,
+        );
+        assert!(text.contains("v4: f32 = add v3, v0") && text.contains("store v1[v2], v4"), "{text}");
+    }
+
+    #[test]
+    fn an_update_of_a_shared_element_stays_atomic() {
+        check(
+            "kernel @f(v0: f32, v1: array<f32, 1>) { v2: i64 = const 0; v3: f32 = atomic add v1[v2], v0; return }",
+            1,
+        );
+        // One index of a launch over two dimensions: a row of threads shares the element.
+        check("kernel @f(v0: f32, v1: array<f32, 1>) { v2: i64 = tid 0; v3: f32 = atomic add v1[v2], v0; return }", 2);
+    }
+
+    #[test]
+    fn a_second_array_of_the_type_keeps_both_atomic() {
+        let text = "kernel @f(v0: f32, v1: array<f32, 1>, v2: array<f32, 1>) {
+            v3: i64 = tid 0
+            v4: f32 = atomic add v1[v3], v0
+            store v2[v3], v0
+            return
+        }";
+        check(text, 1);
+    }
+}
