@@ -47,19 +47,16 @@ fn slices_of_arrays_are_those_of_python() {
                 for stop in bounds {
                     // Bounds as literals and as run-time values mean the same.
                     let slice = format!("a[{}:{}:{step}]", text(start), text(stop));
-                    let dynamic = format!("a[{}:{}:{step}]", start.map_or("", |_| "s"), stop.map_or("", |_| "e"));
+                    let dynamic = format!("a[{}:{}:k]", start.map_or("", |_| "s"), stop.map_or("", |_| "e"));
                     let expected = digits(&python_slice(&values, start, stop, step));
                     for source in [slice, dynamic] {
                         let body = format!(
                             "b = {source}\nt = 0\nfor i in range(b.shape[0]):\n    t = t * 10 + b[i]\nreturn b.shape[0], t"
                         );
-                        let args =
-                            [array.clone(), InterpValue::i32(start.unwrap_or(0)), InterpValue::i32(stop.unwrap_or(0))];
-                        assert_eq!(
-                            run("a, s, e", &args, &body),
-                            expected,
-                            "{source} of {values:?}, {start:?} {stop:?}"
-                        );
+                        let numbers = [start.unwrap_or(0), stop.unwrap_or(0), step].map(InterpValue::i32);
+                        let args = [&[array.clone()], &numbers[..]].concat();
+                        let found = run("a, s, e, k", &args, &body);
+                        assert_eq!(found, expected, "{source} of {values:?}, {start:?} {stop:?} {step}");
                     }
                 }
             }
@@ -248,4 +245,37 @@ return n, i in (3, 4), 1 < 2 < 3, not i";
     let found = |i: i32| run("a, i", &[array.clone(), InterpValue::i32(i)], body);
     assert_eq!(found(0), "11 false true true");
     assert_eq!(found(4), "0 true true false");
+}
+
+#[test]
+fn a_run_time_step_of_zero_selects_nothing() {
+    let mut values = [1, 2, 3];
+    let args = [array_of(&mut values, &[3]), InterpValue::i32(0)];
+    assert_eq!(run("a, k", &args, "b = a[::k]\nreturn b.shape[0]"), "0");
+}
+
+#[test]
+fn starred_arguments_and_items_spread() {
+    let mut values = [1, 2, 3, 4];
+    let args = [array_of(&mut values, &[4])];
+    let body = "
+v = wp.vec3i(*a[1:4])
+t = (*v[:2], 9, *(7, 8))
+return v, t[0], t[1], t[3], wp.max(*a[0:4:3]), a.shape[1]";
+    assert_eq!(run("a", &args, body), "(2, 3, 4) 2 3 7 4 0");
+}
+
+#[test]
+fn members_of_enums_are_their_values() {
+    let text = "
+class Mode(IntEnum):
+    SLOW = 1
+    FAST = 2
+
+def f(n):
+    if n == Mode.FAST:
+        return Mode.FAST.value + Mode.SLOW
+    return n
+";
+    assert_eq!(run_text(text, &[InterpValue::i32(2)]), "3");
 }

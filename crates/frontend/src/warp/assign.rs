@@ -93,6 +93,10 @@ impl Lower<'_, '_> {
 
     /// Writes an operand to a place.
     fn write(&mut self, place: Place, value: &Operand, span: Span) -> Result<()> {
+        if self.type_of(value).is_none() {
+            // A module, a function, a string: the report of `value` says that no kernel can hold it.
+            self.value(value, span)?;
+        }
         match place {
             Place::Operand(_) => Err(self.error("not-assignable", span, "this cannot be assigned to")),
             Place::Name(name, _) => {

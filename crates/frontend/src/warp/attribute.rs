@@ -92,6 +92,10 @@ impl Lower<'_, '_> {
             {
                 Ok(Operand::Static(value.clone()))
             }
+            // Members of an enum come as their values.
+            HostValue::Bool(_) | HostValue::Int(_) | HostValue::Float(_) | HostValue::Str(_) if name == "value" => {
+                Ok(Operand::Static(value.clone()))
+            }
             _ => self.other_attribute(&Operand::Static(value.clone()), name, expr, span),
         }
     }

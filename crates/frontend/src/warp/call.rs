@@ -67,20 +67,15 @@ impl Lower<'_, '_> {
         let mut args = Args::default();
         let mut failed = None;
         for arg in &call.arguments.args {
-            let (expr, is_starred) = match arg {
-                Expr::Starred(starred) => (&*starred.value, true),
-                _ => (arg, false),
-            };
             let span = self.span_of(arg);
-            match self.expr(expr) {
-                Ok(operand) if is_starred => {
-                    let items = self.items(&operand, span)?;
-                    args.spans.extend(vec![span; items.len()]);
-                    args.positional.extend(items);
-                }
-                Ok(operand) => {
-                    args.spans.push(span);
-                    args.positional.push(operand);
+            let operands = match arg {
+                Expr::Starred(starred) => self.starred(&starred.value),
+                _ => self.expr(arg).map(|operand| vec![operand]),
+            };
+            match operands {
+                Ok(operands) => {
+                    args.spans.extend(vec![span; operands.len()]);
+                    args.positional.extend(operands);
                 }
                 Err(reported) => failed = Some(reported),
             }

@@ -119,16 +119,12 @@ impl Lower<'_, '_> {
         let mut operands = Vec::new();
         let mut failed = None;
         for item in items {
-            let (expr, is_starred) = match item {
-                Expr::Starred(starred) => (&*starred.value, true),
-                _ => (item, false),
+            let found = match item {
+                Expr::Starred(starred) => self.starred(&starred.value),
+                _ => self.expr(item).map(|operand| vec![operand]),
             };
-            match self.expr(expr) {
-                Ok(operand) if is_starred => {
-                    let span = self.span_of(item);
-                    operands.extend(self.items(&operand, span)?);
-                }
-                Ok(operand) => operands.push(operand),
+            match found {
+                Ok(found) => operands.extend(found),
                 Err(reported) => failed = Some(reported),
             }
         }

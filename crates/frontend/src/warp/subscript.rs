@@ -246,30 +246,33 @@ impl Lower<'_, '_> {
     fn subscript_place(&mut self, subscript: &ExprSubscript) -> Result<Place> {
         let base = self.place(&subscript.value);
         let indices = self.indices(&subscript.slice);
-        let (base, indices) = (base?, indices?);
+        self.subscripted(base?, &indices?, subscript)
+    }
+
+    fn subscripted(&mut self, base: Place, indices: &[Index], subscript: &ExprSubscript) -> Result<Place> {
         let span = self.span_of(subscript);
         let ty = self.place_type(&base);
         if let Some(ty) = ty.filter(|ty| ty.is_array()) {
             let name = self.text_of(&*subscript.value).to_owned();
             let array = self.read(base)?;
             let array = self.value_as(&array, ty, span)?;
-            return self.array_place(array, &indices, &name, span);
+            return self.array_place(array, indices, &name, span);
         }
         match (&base, ty) {
             (_, Some(ty)) if is_indexed_array(ty) => {
                 let name = self.text_of(&*subscript.value).to_owned();
                 let indexed = self.read(base)?;
                 let indexed = self.value(&indexed, span)?;
-                self.indexed_place(indexed, &indices, &name, span).map(Place::Memory)
+                self.indexed_place(indexed, indices, &name, span).map(Place::Memory)
             }
-            (_, Some(ty)) if ty.is_composite() => self.component_place(base, ty, &indices, span),
+            (_, Some(ty)) if ty.is_composite() => self.component_place(base, ty, indices, span),
             (Place::Operand(operand) | Place::Name(_, operand), _) => {
                 let operand = operand.clone();
-                self.item(&operand, &indices, span).map(Place::Operand)
+                self.item(&operand, indices, span).map(Place::Operand)
             }
             (_, Some(ty)) if matches!(ty.kind(), TypeKind::Tuple(_)) => {
                 let operand = self.read(base)?;
-                self.item(&operand, &indices, span).map(Place::Operand)
+                self.item(&operand, indices, span).map(Place::Operand)
             }
             _ => {
                 let operand = self.read(base)?;
@@ -326,6 +329,10 @@ impl Lower<'_, '_> {
         if let Operand::Shape(array) = *operand {
             let rank = self.ty(array).as_array().map_or(0, |(_, rank)| rank);
             if let Some(index) = index.as_int() {
+                // As in Warp, a shape has four entries, those past the array's dimensions 0.
+                if (i128::from(rank)..4).contains(&index) {
+                    return Ok(Operand::int(0));
+                }
                 let dim = self.static_index(index, rank, "the shape", *at)?;
                 return Ok(Operand::Value(self.extent_i32(array, dim)));
             }
@@ -359,6 +366,34 @@ impl Lower<'_, '_> {
         Ok(items[k as usize].clone())
     }
 
+    /// The items of a starred argument. A slice of an array has to have constant bounds: `f(*a[0:3])`.
+    pub(crate) fn starred(&mut self, expr: &Expr) -> Result<Vec<Operand>> {
+        let span = self.span_of(expr);
+        if let Expr::Subscript(subscript) = expr
+            && let Expr::Slice(slice) = &*subscript.slice
+        {
+            let base = self.place(&subscript.value)?;
+            let bounds = self.slice(slice)?;
+            let array = self.place_type(&base).filter(|ty| ty.as_array().is_some_and(|(_, rank)| rank == 1));
+            if let (Some(ty), Some(list)) = (array, constant_slice(&bounds)) {
+                let name = self.text_of(&*subscript.value).to_owned();
+                let base = self.read(base)?;
+                let array = self.value_as(&base, ty, span)?;
+                let mut items = Vec::new();
+                for index in list {
+                    let access = self.element(array, &[(Operand::int(index), span)], &name, span)?;
+                    items.push(self.read(Place::Memory(access))?);
+                }
+                return Ok(items);
+            }
+            let place = self.subscripted(base, &[(bounds, self.span_of(slice))], subscript)?;
+            let operand = self.read(place)?;
+            return self.items(&operand, span);
+        }
+        let operand = self.expr(expr)?;
+        self.items(&operand, span)
+    }
+
     fn not_subscriptable(&mut self, operand: &Operand, span: Span) -> super::Reported {
         let what = self.describe(operand);
         let mut report = self.report("not-subscriptable", span, format!("{what} cannot be indexed"));
@@ -367,4 +402,18 @@ impl Lower<'_, '_> {
         }
         self.emit(report)
     }
+}
+
+/// The indices that a slice selects of an array that is long enough, where its bounds are constants from the start.
+fn constant_slice(slice: &Operand) -> Option<Vec<i128>> {
+    const MOST: usize = 1024;
+    let Operand::Slice(bounds) = slice else { return None };
+    let [start, stop, step] = &**bounds;
+    let or = |bound: &Operand, default| if bound.is_none() { Some(default) } else { bound.as_int() };
+    let (start, stop, step) = (or(start, 0)?, stop.as_int()?, or(step, 1)?);
+    if start < 0 || stop < 0 || step < 1 {
+        return None;
+    }
+    let list: Vec<i128> = (0..).map(|k| start + k * step).take_while(|&k| k < stop).take(MOST + 1).collect();
+    (list.len() <= MOST).then_some(list)
 }

@@ -4,7 +4,7 @@ use frontend::{Host, Options, TypePattern, table::TableHost, warp};
 use ir::Type;
 
 /// Lowers the kernel `k` of a module's text for the types of its annotations.
-pub fn lower(text: &str, options: &Options) -> Result<ir::Module, String> {
+pub(crate) fn lower(text: &str, options: &Options) -> Result<ir::Module, String> {
     let host = TableHost::new("t.py", text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let kernel = host.find("k").expect("the text has a kernel `k`");
     let source = host.source(kernel).expect("a kernel has a source");
@@ -26,22 +26,22 @@ pub fn lower(text: &str, options: &Options) -> Result<ir::Module, String> {
 }
 
 /// A kernel of these parameters and statements.
-pub fn kernel(params: &str, body: &str) -> String {
+pub(crate) fn kernel(params: &str, body: &str) -> String {
     let body: String = body.trim().lines().map(|line| format!("    {line}\n")).collect();
     format!("def k({params}):\n{body}")
 }
 
 /// The body of the kernel as IR, without its last `return`.
-pub fn ir(params: &str, body: &str) -> String {
+pub(crate) fn ir(params: &str, body: &str) -> String {
     ir_with(&Options::default(), params, body)
 }
 
-pub fn ir_with(options: &Options, params: &str, body: &str) -> String {
+pub(crate) fn ir_with(options: &Options, params: &str, body: &str) -> String {
     printed(&kernel(params, body), options)
 }
 
 /// The same for a whole module's text.
-pub fn printed(text: &str, options: &Options) -> String {
+pub(crate) fn printed(text: &str, options: &Options) -> String {
     let module = lower(text, options).unwrap_or_else(|reports| panic!("{reports}"));
     let kernel = module.kernel().expect("a kernel was lowered");
     let text = ir::print::print_function(Some(&module), module.func(kernel), &|_| Vec::new());
@@ -52,11 +52,11 @@ pub fn printed(text: &str, options: &Options) -> String {
 }
 
 /// The reports about a kernel that is refused.
-pub fn errors(params: &str, body: &str) -> String {
+pub(crate) fn errors(params: &str, body: &str) -> String {
     errors_in(&kernel(params, body))
 }
 
-pub fn errors_in(text: &str) -> String {
+pub(crate) fn errors_in(text: &str) -> String {
     match lower(text, &Options::default()) {
         Ok(module) => panic!("accepted:\n{}", ir::print::print_module(&module)),
         Err(reports) => reports,

@@ -6,6 +6,13 @@ use super::{Access, Index, Place};
 use diagnostics::Span;
 use ir::{Attr, Op, Scalar, Site, SiteKind, Value};
 
+/// Whether a slice's step is negative.
+#[derive(Clone, Copy)]
+enum Backward {
+    Known(bool),
+    Unknown(Value),
+}
+
 impl Lower<'_, '_> {
     /// `a[i, j]`: an element where every dimension has an integer, else a view.
     pub(super) fn array_place(&mut self, array: Value, indices: &[Index], name: &str, span: Span) -> Result<Place> {
@@ -80,51 +87,64 @@ impl Lower<'_, '_> {
         if start.is_none() && stop.is_none() && (step.is_none() || step.as_int() == Some(1)) {
             return Ok(array);
         }
-        let step = match step.as_int() {
-            _ if step.is_none() => 1,
-            Some(0) => return Err(self.error("slice-step", at, "slice step cannot be zero")),
-            Some(step) if i64::try_from(step).is_ok() => step,
-            Some(_) => return Err(self.error("literal-range", at, "the step of this slice does not fit `int64`")),
-            None => {
-                let what = self.describe(step);
-                let report = self
-                    .report("slice-step", at, format!("the step of a slice must be a constant, found {what}"))
-                    .help("compute the index of each element instead");
-                return Err(self.emit(report));
-            }
-        };
-        let n = self.b().extent(array, dim);
-        let zero = self.b().int(Scalar::I64, 0);
+        let (step, size, is_backward) = self.slice_step(step, at)?;
         // Forward slices stop between 0 and n, backward ones between -1 and n - 1.
-        let (first, least, most) = if step > 0 {
-            (zero, zero, n)
-        } else {
-            let minus_one = self.b().int(Scalar::I64, -1);
-            let last = self.b().binary(Op::Add, n, minus_one);
-            (last, minus_one, last)
-        };
-        let end = if step > 0 { most } else { least };
+        let (n, zero) = (self.b().extent(array, dim), self.b().int(Scalar::I64, 0));
+        let minus_one = self.b().int(Scalar::I64, -1);
+        let last = self.b().binary(Op::Add, n, minus_one);
+        let least = self.either(is_backward, minus_one, zero);
+        let most = self.either(is_backward, last, n);
+        let first = self.either(is_backward, last, zero);
+        let end = self.either(is_backward, minus_one, n);
         let start = self.clamped(start, array, dim, [first, least, most], at)?;
         let stop = self.clamped(stop, array, dim, [end, least, most], at)?;
-        let (low, high) = if step > 0 { (start, stop) } else { (stop, start) };
+        let (low, high) = (self.either(is_backward, stop, start), self.either(is_backward, start, stop));
+        // The number of steps is rounded up; a step of 0 makes none, because x / 0 is 0.
         let distance = self.b().binary(Op::Sub, high, low);
-        let count = self.slice_count(distance, step);
+        let round = self.b().binary(Op::Add, size, minus_one);
+        let sum = self.b().binary(Op::Add, distance, round);
+        let count = self.b().binary(Op::Div, sum, size);
         let count = self.b().binary(Op::Max, count, zero);
-        let step = self.b().int(Scalar::I64, step);
         let ty = self.ty(array);
         Ok(self.b().push1(Op::Subarray, &[array, start, count, step], Attr::Index(dim), ty))
     }
 
-    /// How many steps fit a distance, rounded up; not positive for a distance that is not.
-    fn slice_count(&mut self, distance: Value, step: i128) -> Value {
-        let step = step.abs();
-        if step == 1 {
-            return distance;
+    /// The step of a slice, its size, and whether it goes backward.
+    fn slice_step(&mut self, step: &Operand, at: Span) -> Result<(Value, Value, Backward)> {
+        let known = if step.is_none() { Some(1) } else { step.as_int() };
+        if let Some(step) = known {
+            if step == 0 {
+                return Err(self.error("slice-step", at, "slice step cannot be zero"));
+            }
+            if i64::try_from(step).is_err() {
+                return Err(self.error("literal-range", at, "the step of this slice does not fit `int64`"));
+            }
+            let value = self.b().int(Scalar::I64, step);
+            return Ok((value, self.b().int(Scalar::I64, step.abs()), Backward::Known(step < 0)));
         }
-        let round = self.b().int(Scalar::I64, step - 1);
-        let step = self.b().int(Scalar::I64, step);
-        let sum = self.b().binary(Op::Add, distance, round);
-        self.b().binary(Op::Div, sum, step)
+        let value = self.index(step, at)?;
+        let zero = self.b().int(Scalar::I64, 0);
+        if self.unit.options.checked {
+            let name = "slice step cannot be zero".to_owned();
+            let site = self.unit.module.add_site(Site { kind: SiteKind::Assert, span: at, name });
+            let holds = self.b().compare(Op::Ne, value, zero);
+            self.b().check(Op::Assert, &[holds], site);
+        }
+        let is_backward = self.b().compare(Op::Lt, value, zero);
+        Ok((value, self.b().unary(Op::Abs, value), Backward::Unknown(is_backward)))
+    }
+
+    fn either(&mut self, is_backward: Backward, backward: Value, forward: Value) -> Value {
+        match is_backward {
+            Backward::Known(holds) => {
+                if holds {
+                    backward
+                } else {
+                    forward
+                }
+            }
+            Backward::Unknown(condition) => self.b().select(condition, backward, forward),
+        }
     }
 
     /// A bound of a slice, counted from the end where negative, between `least` and `most`.
