@@ -233,10 +233,11 @@ impl Lower<'_, '_> {
 
     /// The integers of a shape that is known while compiling: a tuple or one number.
     pub(super) fn static_shape(&mut self, call: &Call<'_>, arg: &Arg) -> Result<Vec<u32>> {
-        if arg.operand.as_int().is_some() {
+        let is_one = self.type_of(&arg.operand).is_some_and(|ty| ty.as_scalar().is_some());
+        if is_one {
             return Ok(vec![self.static_int(call, arg)?]);
         }
-        let Ok(items) = self.items(&arg.operand, arg.span) else { return Err(Reported) };
+        let items = self.items(&arg.operand, arg.span)?;
         items.into_iter().map(|operand| self.static_int(call, &Arg { operand, span: arg.span })).collect()
     }
 
