@@ -69,15 +69,20 @@ from gridstride._device import (
     get_cuda_device,
     get_cuda_device_count,
     get_cuda_devices,
+    get_cuda_supported_archs,
     get_device,
     get_devices,
     get_preferred_device,
+    is_conditional_graph_supported,
     is_cpu_available,
     is_cuda_available,
     is_cuda_driver_initialized,
     is_device_available,
+    is_mempool_access_enabled,
+    is_mempool_access_supported,
     is_mempool_enabled,
     is_mempool_supported,
+    is_peer_access_enabled,
     is_peer_access_supported,
     set_device,
     synchronize,
@@ -101,7 +106,7 @@ from gridstride._kernel import (
     set_module_options,
     static,
 )
-from gridstride._launch import Launch, launch, launch_tiled
+from gridstride._launch import Launch, get_suggested_block_size, launch, launch_tiled
 from gridstride._map import map  # noqa: A004 - Warp's name
 from gridstride._named import named as _named_types
 from gridstride._numpy import dtype_from_numpy, dtype_to_numpy
@@ -143,6 +148,7 @@ from gridstride._types import (
 )
 from gridstride._vector import matrix as mat
 from gridstride._vector import vector as vec
+from gridstride.config import LOG_DEBUG, LOG_ERROR, LOG_INFO, LOG_WARNING, DeterministicMode
 from gridstride.types import type_size_in_bytes, types_equal
 
 __version__: str = _native.__version__

@@ -405,6 +405,8 @@ class array(_native.Array):  # noqa: N801 - Warp's name
 
     def __dlpack__(self, **options: Any) -> Any:
         options.pop("stream", None)
+        if getattr(self.dtype, "_wp_scalar_type_", None) is _types.bfloat16:
+            raise BufferError("NumPy cannot export bfloat16 by DLPack")
         return self._np().__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:

@@ -251,30 +251,15 @@ def from_ptr(
 
 
 def from_dlpack(source: Any, dtype: Any = None) -> array:
-    """An array over the memory of any object with `__dlpack__`, without a copy.
+    """An array over the memory of any object with `__dlpack__`, or of a capsule, without a copy.
 
-    `dtype` may name a vector or matrix that the inner extents are components of. Raises `RuntimeError`.
+    `dtype` may name a vector or matrix that the inner extents are components of, or another integer type of the same
+    size. Raises `TypeError` for a device that is not known, `RuntimeError` for memory of a CUDA device, memory that is
+    read-only, and element types that do not fit.
     """
-    if type(source).__name__ == "PyCapsule":
-        source = _Capsule(source)
-    if isinstance(source, array):
-        return array(source, dtype=Any if dtype is None else dtype, copy=False)
-    return array(np.from_dlpack(source), dtype=Any if dtype is None else dtype, copy=False)
+    from gridstride import _dlpack
 
-
-class _Capsule:
-    """A DLPack capsule as the producer that NumPy wants."""
-
-    __slots__ = ("capsule",)
-
-    def __init__(self, capsule: Any) -> None:
-        self.capsule = capsule
-
-    def __dlpack__(self, **options: Any) -> Any:
-        return self.capsule
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)
+    return _dlpack.from_dlpack(source, dtype)
 
 
 def to_dlpack(wp_array: array) -> Any:

@@ -35,6 +35,8 @@ class Device:
     ordinal = -1
     arch = 0
     sm_count = 0
+    max_shared_memory_per_block = 0
+    is_cubin_supported = False
     uuid = None
     pci_bus_id = None
     context = None
@@ -181,6 +183,31 @@ def is_mempool_enabled(device: DeviceLike) -> bool:
     """Whether memory pools are in use: not on the CPU."""
     get_device(device)
     return False
+
+
+def is_mempool_access_supported(target_device: DeviceLike, peer_device: DeviceLike) -> bool:
+    """Whether one GPU can read the other's memory pool: false without GPUs."""
+    return is_peer_access_supported(target_device, peer_device)
+
+
+def is_mempool_access_enabled(target_device: DeviceLike, peer_device: DeviceLike) -> bool:
+    """Whether one GPU reads the other's memory pool: false without GPUs."""
+    return is_peer_access_supported(target_device, peer_device)
+
+
+def is_peer_access_enabled(target_device: DeviceLike, peer_device: DeviceLike) -> bool:
+    """Whether one GPU reads the other's memory: false without GPUs."""
+    return is_peer_access_supported(target_device, peer_device)
+
+
+def is_conditional_graph_supported() -> bool:
+    """Whether graphs with conditions can be captured: not without CUDA."""
+    return False
+
+
+def get_cuda_supported_archs() -> list[int]:
+    """CUDA architectures that kernels can be compiled for: none yet."""
+    return []
 
 
 def is_peer_access_supported(target_device: DeviceLike, peer_device: DeviceLike) -> bool:

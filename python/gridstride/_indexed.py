@@ -57,7 +57,8 @@ class indexedarray:  # noqa: N801 - Warp's name
         )
 
     def __class_getitem__(cls, dtype: Any) -> indexedarray:
-        return cls(dtype=dtype)
+        annotation = _array.ArrayAnnotation(dtype, cls._default_ndim)
+        return cls(dtype=annotation.dtype, ndim=annotation.ndim)
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> indexedarray:

@@ -140,6 +140,12 @@ def launch(
     return None
 
 
+def get_suggested_block_size(kernel: Kernel, device: _device.DeviceLike = None) -> tuple[int, int]:
+    """Threads in a block and blocks in a grid that fill a device: (1, 1) on the CPU, which has neither."""
+    _device.get_device(device)
+    return (1, 1)
+
+
 def launch_tiled(*args: Any, **kwargs: Any) -> Any:
     """Launches over tiles are not available yet: raises `NotImplementedError`."""
     raise NotImplementedError("tiles are not available yet")

@@ -108,7 +108,8 @@ def interface(array: Any, base: np.dtype[Any], inner: tuple[int, ...]) -> dict[s
         "typestr": typestr,
         "shape": array.shape + inner,
         "strides": strides,
-        "data": (array.ptr or 0, False),
+        # Without elements any address will do, but some readers refuse 0.
+        "data": (array.ptr or base.alignment, False),
     }
 
 

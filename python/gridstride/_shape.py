@@ -79,6 +79,8 @@ class ArrayAnnotation:
     def __init__(self, dtype: Any, ndim: int) -> None:
         if isinstance(dtype, tuple):
             dtype, ndim = dtype
+            # `array[float, Literal[2]]` is how type checkers take a number.
+            ndim = typing.get_args(ndim)[0] if typing.get_args(ndim) else ndim
         if not 1 <= ndim <= MAX_RANK:
             raise ValueError(f"an array has 1 to {MAX_RANK} dimensions, not {ndim}")
         element = _types.element_pattern(dtype)

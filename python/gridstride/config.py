@@ -6,6 +6,7 @@ others are kept so that programs run unchanged. Setting a name that does not exi
 
 from __future__ import annotations
 
+import enum
 import os
 import sys
 import types as pytypes
@@ -71,6 +72,17 @@ track_memory: bool = False
 use_precompiled_headers: bool = True
 verify_autograd_array_access: bool = False
 verify_cuda: bool = False
+
+
+LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERROR = 10, 20, 30, 40
+
+
+class DeterministicMode(enum.IntEnum):
+    """How far results of atomics are the same again. On the CPU integer atomics always are; float sums may differ."""
+
+    NOT_GUARANTEED = 0
+    RUN_TO_RUN = 1
+    GPU_TO_GPU = 2
 
 
 class _Config(pytypes.ModuleType):

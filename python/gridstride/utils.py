@@ -1,7 +1,7 @@
 """`wp.utils`: sums, scans, sorts and casts of whole arrays.
 
     >>> a = wp.array([1.0, 2.0, 3.0], dtype=float)
-    >>> wp.utils.array_sum(a)
+    >>> float(wp.utils.array_sum(a))
     6.0
 
 On the CPU they run in NumPy. All raise `RuntimeError` for arrays whose types or sizes do not fit.
@@ -78,10 +78,9 @@ def _reduce(products: np.ndarray, rank: int, axis: int | None, count: int) -> np
 
 
 def _deliver(name: str, sums: np.ndarray, out: array | None, dtype: Any, axis: int | None) -> Any:
-    """A host value, or an array of the sums."""
+    """A NumPy value, or an array of the sums."""
     if out is None and axis is None:
-        raw = np.ascontiguousarray(sums).tobytes()
-        return _types.from_native(dtype.__gs_type__, raw)
+        return sums.reshape(getattr(dtype, "_shape_", ()))[()]
     inner = getattr(dtype, "_shape_", ())
     shape = sums.shape[: sums.ndim - len(inner)]
     if out is None:
@@ -95,7 +94,7 @@ def _deliver(name: str, sums: np.ndarray, out: array | None, dtype: Any, axis: i
 def array_sum(values: array, out: array | None = None, value_count: int | None = None, axis: int | None = None) -> Any:
     """The sum of an array's elements, or along an axis, whose extent becomes 1.
 
-    Gives a host value, or an array with `out` or `axis`. `value_count` elements are summed (of the axis). Raises
+    Gives a NumPy value, or an array with `out` or `axis`. `value_count` elements are summed (of the axis). Raises
     `IndexError` for an axis that does not exist, `RuntimeError` for an output that does not fit.
     """
     axis, count = _reduction("array_sum", values.shape, value_count, axis)
@@ -109,7 +108,7 @@ def array_sum(values: array, out: array | None = None, value_count: int | None =
 def array_inner(a: array, b: array, out: array | None = None, count: int | None = None, axis: int | None = None) -> Any:
     """The sum of products of two arrays' components, or along an axis, whose extent becomes 1.
 
-    Gives a host scalar, or an array of scalars with `out` or `axis`. Raises as `array_sum` does.
+    Gives a NumPy scalar, or an array of scalars with `out` or `axis`. Raises as `array_sum` does.
     """
     _same_type(a, b)
     if a.shape != b.shape:

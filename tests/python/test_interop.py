@@ -1,5 +1,8 @@
 """Memory shared with other systems: the array interface, DLPack, the buffer of NumPy."""
 
+import gc
+import sys
+
 import numpy as np
 import pytest
 
@@ -38,6 +41,54 @@ def test_dlpack_both_ways():
     v = wp.from_dlpack(np.zeros((4, 3), np.float32), dtype=wp.vec3)
     assert (v.shape, v.dtype) == ((4,), wp.vec3)
     assert wp.from_dlpack(a).ptr == a.ptr
+
+
+def test_dlpack_capsules():
+    a = wp.array(np.arange(6, dtype=np.float32).reshape(2, 3))
+    b = wp.from_dlpack(wp.to_dlpack(a))
+    assert (b.ptr, b.shape, b.strides, b.dtype) == (a.ptr, a.shape, a.strides, a.dtype)
+    capsule = wp.to_dlpack(a.transpose())
+    assert wp.from_dlpack(capsule).strides == (4, 12)
+    with pytest.raises(RuntimeError, match="taken before"):
+        wp.from_dlpack(capsule)
+    flags = wp.array([True, False])
+    assert wp.from_dlpack(flags, dtype=wp.uint8).list() == [1, 0]
+    assert wp.from_dlpack(flags).dtype is wp.bool
+    with pytest.raises(RuntimeError, match="DLPack bool8 and Warp float32"):
+        wp.from_dlpack(flags, dtype=float)
+
+
+def test_dlpack_memory_goes_back_to_its_producer():
+    x = np.arange(4.0)
+    before = sys.getrefcount(x)
+    view = wp.from_dlpack(x)[1:]
+    assert sys.getrefcount(x) > before
+    del view
+    gc.collect()
+    assert sys.getrefcount(x) == before
+
+
+def test_dlpack_refusals():
+    x = np.arange(3.0)
+    x.flags.writeable = False
+    with pytest.raises(RuntimeError, match="read-only"):
+        wp.from_dlpack(x)
+
+    class Elsewhere(Foreign):
+        device = (2, 0)
+
+        def __dlpack_device__(self):
+            return self.device
+
+    with pytest.raises(RuntimeError, match="no CUDA device"):
+        wp.from_dlpack(Elsewhere(x))
+    Elsewhere.device = (123, 7)
+    with pytest.raises(TypeError, match="device_type=123, device_id=7"):
+        wp.from_dlpack(Elsewhere(x))
+    with pytest.raises(RuntimeError, match="complex|no type"):
+        wp.from_dlpack(np.zeros(2, np.complex64))
+    with pytest.raises(BufferError, match="bfloat16"):
+        np.from_dlpack(wp.zeros(2, dtype=wp.bfloat16))
 
 
 class Foreign:
