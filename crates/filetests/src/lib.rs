@@ -1,1 +1,126 @@
-//! (being written)
+//! Tests that are files of IR text with commands in comments.
+//!
+//! In: a file of tests/filetests. Out: nothing, or what is wrong with it. A file starts with what is done to its
+//! module, and lists what must come out:
+//!
+//! ```text
+//! ; test: transform simplify
+//! func @f(v0: i32) -> i32 { v1: i32 = const 0; v2: i32 = add v0, v1; return v2 }
+//! ; check: return v0
+//! ; not: add
+//! ; run: @f(3) == 3
+//! ```
+//!
+//! | command | |
+//! | --- | --- |
+//! | `test: print` | parse, verify, print |
+//! | `test: parse` | the parser must refuse; `error:` says with which message |
+//! | `test: verify` | the verifier must refuse |
+//! | `test: transform PASS …` | passes one after the other, verified after each; `optimize` is all |
+//! | `check: TEXT` | the output has the text, after what the check before found |
+//! | `not: TEXT` | the output has it nowhere |
+//! | `error: TEXT` | as `check`, in the report |
+//! | `run: @f(ARGS) == RESULTS` | see [`run`] |
+//!
+//! Runs are made of the module as written on the interpreter, as transformed on the interpreter, and compiled on the
+//! CPU. All must give the same.
+
+pub mod command;
+pub mod cpu;
+pub mod run;
+
+use command::{Command, Mode};
+use ir::{Module, parse, verify};
+use run::Run;
+
+/// Runs one file's text. The error says what was expected and what came out.
+pub fn run_file(text: &str) -> Result<(), String> {
+    let commands = command::read(text)?;
+    let Some((Command::Test(mode), rest)) = commands.split_first() else {
+        return Err("the first command must be `; test:`".into());
+    };
+    let (output, transformed) = produce(text, mode)?;
+    check_output(&output, rest)?;
+    let runs: Vec<&String> =
+        rest.iter().filter_map(|command| if let Command::Run(line) = command { Some(line) } else { None }).collect();
+    let Some(transformed) = transformed else {
+        return if runs.is_empty() { Ok(()) } else { Err("a refused module cannot run".into()) };
+    };
+    let written = parse::parse_module(text).map_err(|error| error.to_string())?;
+    let has_checks = rest.iter().any(|command| !matches!(command, Command::Run(_)));
+    if !has_checks && runs.is_empty() {
+        return Err("the file checks nothing".into());
+    }
+    for line in runs {
+        let run = Run::read(&written, line).map_err(|message| format!("run: {line}\n{message}"))?;
+        run.check(&written, &transformed).map_err(|message| format!("run: {line}\n{message}"))?;
+    }
+    Ok(())
+}
+
+/// The text that checks look at, and the module for runs where there is one.
+fn produce(text: &str, mode: &Mode) -> Result<(String, Option<Module>), String> {
+    let module = match (parse::parse_module(text), mode) {
+        (Ok(module), Mode::Parse) => return Err(format!("the parser took it:\n{module}")),
+        (Err(error), Mode::Parse) => return Ok((error.to_string(), None)),
+        (parsed, _) => parsed.map_err(|error| error.to_string())?,
+    };
+    match (verify::verify(&module), mode) {
+        (Ok(()), Mode::Verify) => return Err(format!("the verifier took it:\n{module}")),
+        (Err(errors), Mode::Verify) => return Ok((verify::report(&module, &errors), None)),
+        (Err(errors), _) => return Err(verify::report(&module, &errors)),
+        (Ok(()), _) => {}
+    }
+    let mut transformed = module;
+    if let Mode::Transform(passes) = mode {
+        for pass in passes {
+            transform(&mut transformed, pass)?;
+            if let Err(errors) = verify::verify(&transformed) {
+                return Err(format!("after {pass}:\n{}", verify::report(&transformed, &errors)));
+            }
+        }
+    }
+    Ok((transformed.to_string(), Some(transformed)))
+}
+
+/// Runs a pass by its name.
+fn transform(module: &mut Module, pass: &str) -> Result<(), String> {
+    match pass {
+        "optimize" => transform::optimize(module),
+        "inline_calls" => drop(transform::inline_calls(module)),
+        "unify_returns" => {
+            for func in &mut module.funcs {
+                let _ = transform::unify_returns(func);
+            }
+        }
+        _ => {
+            let Some((_, pass)) = transform::PASSES.into_iter().find(|(name, _)| *name == pass) else {
+                return Err(format!("there is no pass `{pass}`"));
+            };
+            for func in &mut module.funcs {
+                let _ = pass(func);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_output(output: &str, commands: &[Command]) -> Result<(), String> {
+    let mut rest = output;
+    for command in commands {
+        match command {
+            Command::Check(text) => {
+                let Some(at) = rest.find(text.as_str()) else {
+                    let where_ = if output.contains(text.as_str()) { "not in this order" } else { "missing" };
+                    return Err(format!("`{text}` is {where_} in\n{output}"));
+                };
+                rest = &rest[at + text.len()..];
+            }
+            Command::Not(text) if output.contains(text.as_str()) => {
+                return Err(format!("`{text}` must not be in\n{output}"));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}

@@ -9,6 +9,7 @@
 //! proptest! { #[test] fn f(numbers in vec(any::<u32>(), 0..200)) { let module = ir::arbitrary::module(&numbers); } }
 //! ```
 
+mod hash;
 mod ops;
 mod regions;
 
@@ -136,7 +137,11 @@ struct Loop {
 fn function(source: &mut Source, module: &Module, name: &str, budget: usize) -> Function {
     let params: Vec<Param> =
         (0..1 + source.pick(4)).map(|i| Param { name: format!("p{i}"), ty: source.ty() }).collect();
-    let results: Vec<Type> = (0..1 + source.pick(2)).map(|_| source.ty()).collect();
+    let mut results: Vec<Type> = (0..source.pick(3)).map(|_| source.ty()).collect();
+    // Many functions give a hash of all that they computed, so that no wrong value stays unseen.
+    if results.len() < 2 {
+        results.push(Type::scalar(Scalar::U64));
+    }
     let mut func = Function::new(name, FunctionKind::Function, params, results);
     let mut b = Builder::new(&mut func);
     let scope = b.func.region(b.func.body).params.clone();
@@ -169,14 +174,17 @@ impl Maker<'_, '_> {
 
     fn return_(&mut self, b: &mut Builder) {
         let results = b.func.results.clone();
-        let values: Vec<Value> = results.into_iter().map(|ty| self.value(b, ty)).collect();
+        let hash = (results.last() == Some(&Type::scalar(Scalar::U64))).then(|| self.hash(b));
+        let n = results.len() - usize::from(hash.is_some());
+        let mut values: Vec<Value> = results[..n].iter().map(|&ty| self.value(b, ty)).collect();
+        values.extend(hash);
         b.ret(&values);
     }
 
     /// A value of a type: one in scope, else a new one.
     fn value(&mut self, b: &mut Builder, ty: Type) -> Value {
         let known: Vec<Value> = self.scope.iter().copied().filter(|&v| b.ty(v) == ty).collect();
-        if !known.is_empty() && self.source.pick(5) > 0 {
+        if !known.is_empty() && (self.source.has_ended() || self.source.pick(5) > 0) {
             // Later values depend on more.
             let pick = self.source.pick(known.len());
             return known[known.len() - 1 - pick];
@@ -186,6 +194,11 @@ impl Maker<'_, '_> {
 
     fn fresh(&mut self, b: &mut Builder, ty: Type) -> Value {
         if let Some(scalar) = ty.as_scalar() {
+            if (self.source.has_ended() || self.source.pick(3) > 0)
+                && let Some(derived) = self.derived(b, scalar)
+            {
+                return derived;
+            }
             let value = scalar_constant(scalar, self.source.next());
             return b.constant(scalar, value);
         }
@@ -198,6 +211,22 @@ impl Maker<'_, '_> {
         let components: Vec<Type> = (0..ty.n_components()).filter_map(|i| ty.component(i)).collect();
         let components: Vec<Value> = components.into_iter().map(|ty| self.value(b, ty)).collect();
         b.construct(ty, &components)
+    }
+
+    /// A scalar made from one of another type, so that results depend on parameters.
+    fn derived(&mut self, b: &mut Builder, scalar: Scalar) -> Option<Value> {
+        let known: Vec<Value> =
+            self.scope.iter().copied().filter(|&v| b.ty(v).as_scalar().is_some_and(|s| s != scalar)).collect();
+        if known.is_empty() {
+            return None;
+        }
+        let x = known[known.len() - 1 - self.source.pick(known.len())];
+        let from = b.ty(x).as_scalar()?;
+        if scalar == Scalar::Bool {
+            let limit = b.constant(from, scalar_constant(from, self.source.next()));
+            return Some(b.compare(Op::Lt, x, limit));
+        }
+        Some(b.cast(x, scalar))
     }
 
     /// Some value in scope whose type passes, or a new one of type `or`.

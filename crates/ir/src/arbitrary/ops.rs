@@ -8,7 +8,7 @@ use crate::path;
 use crate::types::{Class, Scalar, Type, TypeKind};
 
 /// Extents of local arrays: a power of two, so that a mask keeps indices inside.
-const EXTENT: u64 = 4;
+pub(super) const EXTENT: u64 = 4;
 
 impl Maker<'_, '_> {
     /// Any instruction that owns no regions. Its results come into scope.

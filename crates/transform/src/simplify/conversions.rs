@@ -30,6 +30,10 @@ fn cast(simplifier: &Simplifier<'_>, inst: &Inst) -> Option<Simpler> {
     let inner = defined_by(func, x, Op::Cast)?;
     let source = inner.operands[0];
     let (from, middle) = (func.ty(source).element()?, func.ty(x).element()?);
+    // A float saturates where an integer wraps.
+    if from.is_int() && middle.is_float() && to.is_int() && !is_lossless(from, to) {
+        return None;
+    }
     // Bits that the second cast drops anyway are all that the first can lose.
     let only_wraps = from.is_int() && middle.is_int() && to.is_int() && middle.bits() >= to.bits();
     // A thread index fits 32 bits, so `i64(i32(tid))` is `tid`.
