@@ -21,11 +21,6 @@ impl Args {
         Args { positional: operands.to_vec(), named: Vec::new(), spans: vec![span; operands.len()] }
     }
 
-    /// The span of positional argument `index`, or `call`.
-    pub(crate) fn span(&self, index: usize, call: Span) -> Span {
-        self.spans.get(index).copied().unwrap_or(call)
-    }
-
     /// Removes a named argument.
     pub(crate) fn take(&mut self, name: &str) -> Option<Operand> {
         let index = self.named.iter().position(|(known, _)| known == name)?;

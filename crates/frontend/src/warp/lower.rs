@@ -75,8 +75,10 @@ pub(crate) struct LoopFrame {
 pub(crate) struct Carried {
     pub(crate) name: String,
     pub(crate) joined: Joined,
-    /// Whether the loop started from a literal, whose type another walk may change.
-    pub(crate) is_literal: bool,
+    /// The loop (by depth) that it entered as a literal, whose type another walk over that loop may change.
+    pub(crate) literal_of: Option<usize>,
+    /// The loop's parameter, where it is a single value.
+    pub(crate) param: Option<Value>,
     /// Whether the loop itself sets the name first: what it holds before that is never read.
     pub(crate) is_late: bool,
 }
@@ -212,7 +214,12 @@ impl Lower<'_, '_> {
         self.region = mark.region;
         self.func.regions[mark.region.index()].insts.truncate(mark.n_region_insts);
         self.names = mark.names;
+        // What outer loops were asked to change stays asked.
+        let wanted: Vec<_> = self.loops.drain(..).map(|frame| frame.wanted).collect();
         self.loops = mark.loops;
+        for (frame, wanted) in self.loops.iter_mut().zip(wanted) {
+            frame.wanted = wanted;
+        }
         self.unit.diagnostics.truncate(mark.diagnostics);
         self.returns = mark.returns;
         self.unit.module.sites.truncate(mark.sites);

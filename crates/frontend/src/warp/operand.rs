@@ -1,6 +1,6 @@
 //! What an expression evaluates to while lowering.
 
-use super::lower::{Lower, Result};
+use super::lower::{Lower, Reported, Result};
 use crate::{HostValue, TypePattern};
 use diagnostics::Span;
 use ir::{Builder, Const, Scalar, Type, TypeKind, Value};
@@ -130,6 +130,9 @@ impl Lower<'_, '_> {
         if let Some(value) = self.try_value_as(operand, to, span)? {
             return Ok(value);
         }
+        if to.as_scalar().is_some_and(|scalar| self.retype(operand, scalar)) {
+            return Err(Reported);
+        }
         let found = self.describe(operand);
         let help = to.as_scalar().filter(|_| self.type_of(operand).is_some_and(|ty| ty.as_scalar().is_some()));
         let mut report = self.report("type-mismatch", span, format!("expected `{}`, found {found}", self.name_of(to)));
@@ -219,25 +222,6 @@ impl Lower<'_, '_> {
         let TypeKind::Matrix { elem, cols, .. } = *self.func.ty(matrix).kind() else { panic!("row of a non-matrix") };
         let items: Vec<_> = (0..cols).map(|col| self.b().extract(matrix, row * cols + col)).collect();
         self.b().construct(Type::vector(elem, cols), &items)
-    }
-
-    /// Splits an operand into run-time values that can be carried through a region; `None` for static things.
-    pub(crate) fn flatten(&mut self, operand: &Operand, span: Span) -> Option<Vec<Value>> {
-        match operand {
-            Operand::Tuple(items) => {
-                let mut values = Vec::new();
-                for item in items {
-                    values.extend(self.flatten(item, span)?);
-                }
-                Some(values)
-            }
-            Operand::Value(value) => Some(vec![*value]),
-            Operand::Static(HostValue::Composite(..)) => self.value(operand, span).ok().map(|v| vec![v]),
-            Operand::Static(value) if default_scalar(value).is_some() => {
-                self.value(operand, span).ok().map(|v| vec![v])
-            }
-            _ => None,
-        }
     }
 
     fn composite(&mut self, ty: Type, leaves: &[Const]) -> Value {

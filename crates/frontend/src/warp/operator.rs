@@ -180,6 +180,9 @@ impl Lower<'_, '_> {
         sides: Sides,
         instead: Option<&'static str>,
     ) -> Reported {
+        if self.retyped(a, b) {
+            return Reported;
+        }
         let (x, y) = (self.describe(a), self.describe(b));
         let message = match op {
             Operator::Add => format!("cannot add {x} and {y}"),
@@ -194,6 +197,13 @@ impl Lower<'_, '_> {
             report = report.help(help);
         }
         self.emit(report)
+    }
+
+    /// Whether one side is a loop's literal that takes the other side's type in another walk over the loop.
+    fn retyped(&mut self, a: &Operand, b: &Operand) -> bool {
+        let elem = |this: &Self, operand: &Operand| this.type_of(operand).and_then(Type::element);
+        let (Some(x), Some(y)) = (elem(self, a), elem(self, b)) else { return false };
+        x != y && (self.retype(a, y) || self.retype(b, x))
     }
 
     /// The conversion that gives both operands one scalar type.

@@ -155,13 +155,14 @@ impl Lower<'_, '_> {
                     initial.push(self.zero(ty));
                 }
                 let (name, joined) = (name.clone(), joined.clone());
-                frame.carried.push(Carried { name, joined, is_literal: false, is_late: true });
+                frame.carried.push(Carried { name, joined, literal_of: None, param: None, is_late: true });
             } else if let Some(Binding::Is(operand)) = self.names.get(name).cloned()
                 && let Some(joined) = wanted.or_else(|| self.carried_form(&operand))
                 && self.coerce(&operand, &joined, plan.span, &mut initial)
             {
-                let is_literal = Self::is_literal(&operand);
-                frame.carried.push(Carried { name: name.clone(), joined, is_literal, is_late: false });
+                let depth = self.loops.len();
+                let literal_of = if Self::is_literal(&operand) { Some(depth) } else { self.open_literal(&operand) };
+                frame.carried.push(Carried { name: name.clone(), joined, literal_of, param: None, is_late: false });
             }
         }
         let types: Vec<Type> = frame.carried.iter().flat_map(|carried| carried.joined.types()).collect();
@@ -186,8 +187,11 @@ impl Lower<'_, '_> {
         let mut params = params.into_iter();
         let induction = if let Head::For { .. } = plan.head { params.next() } else { None };
         let carried = self.loops.last().map(|frame| frame.carried.clone()).unwrap_or_default();
-        for carried in carried {
+        for (i, carried) in carried.into_iter().enumerate() {
             let operand = carried.joined.rebuild(&mut params);
+            if let Some(frame) = self.loops.last_mut() {
+                frame.carried[i].param = operand.as_value();
+            }
             let binding = if carried.is_late {
                 let line = self.line_of(plan.span);
                 let text = format!("`{}` is not set in the first round of the loop on line {line}", carried.name);
@@ -254,17 +258,11 @@ impl Lower<'_, '_> {
 
     /// A carried name has another type at the end of a round than at its start.
     fn changed_type(&mut self, carried: &Carried, operand: &Operand, span: Span) {
-        let is_known = |frame: &LoopFrame| frame.wanted.iter().any(|(name, _)| *name == carried.name);
-        if self.loops.last().is_some_and(is_known) {
-            return;
-        }
-        if carried.is_literal
-            && let Some(joined) = self.carried_form(operand)
+        if let Some(scalar) = self.type_of(operand).and_then(Type::as_scalar)
+            && let Some(param) = carried.param
             && !Self::is_literal(operand)
+            && self.retype(&Operand::Value(param), scalar)
         {
-            if let Some(frame) = self.loops.last_mut() {
-                frame.wanted.push((carried.name.clone(), joined));
-            }
             return;
         }
         let was = match &carried.joined {
@@ -275,6 +273,35 @@ impl Lower<'_, '_> {
         let message = format!("`{}` is {was} before the loop and {is} after a round", carried.name);
         let report = self.report("type-mismatch", span, message).help("give it one type before the loop");
         self.emit(report);
+    }
+
+    /// The loop that a value entered as a literal of open type, where it is what that loop, or one inside, carries.
+    fn open_literal(&self, operand: &Operand) -> Option<usize> {
+        let value = operand.as_value()?;
+        let carried =
+            self.loops.iter().flat_map(|frame| &frame.carried).find(|carried| carried.param == Some(value))?;
+        carried.literal_of
+    }
+
+    /// Asks for another walk over the loop that a value entered as a literal, in which the literal has type `to`.
+    /// False where the value is no such literal, or it cannot become one of that type; else whoever asked gives up on
+    /// what it is doing, without a report.
+    pub(crate) fn retype(&mut self, operand: &Operand, to: Scalar) -> bool {
+        let Some(root) = self.open_literal(operand) else { return false };
+        let Some(from) = self.type_of(operand).and_then(Type::as_scalar) else { return false };
+        let fits = from != to && (to.is_float() && from.is_float() || from.is_int() && to != Scalar::Bool);
+        let name =
+            self.loops.iter().flat_map(|frame| &frame.carried).find(|carried| carried.param == operand.as_value());
+        let Some(name) = name.map(|carried| carried.name.clone()).filter(|_| fits) else { return false };
+        let wanted = &mut self.loops[root].wanted;
+        match wanted.iter().find(|(known, _)| *known == name) {
+            // Two places ask for different types: the literal cannot be both.
+            Some((_, joined)) => *joined == Joined::One(Type::scalar(to)),
+            None => {
+                wanted.push((name, Joined::One(Type::scalar(to))));
+                true
+            }
+        }
     }
 
     /// Names that the loop sets first, that are read after it, and that are surely set wherever it ends.

@@ -149,6 +149,9 @@ impl Lower<'_, '_> {
     }
 
     fn refuse_comparison(&mut self, op: CmpOp, a: &Operand, b: &Operand, sides: Sides) -> super::Reported {
+        if self.retyped(a, b) {
+            return super::Reported;
+        }
         let (x, y) = (self.describe(a), self.describe(b));
         let mut report =
             self.report("type-mismatch", sides.whole, format!("cannot compare {x} and {y} with `{}`", op.as_str()));
