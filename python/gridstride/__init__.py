@@ -84,9 +84,11 @@ from gridstride._device import (
     is_mempool_supported,
     is_peer_access_enabled,
     is_peer_access_supported,
+    map_cuda_device,
     set_device,
     synchronize,
     synchronize_device,
+    unmap_cuda_device,
 )
 from gridstride._indexed import indexedarray, indexedarray1d, indexedarray2d, indexedarray3d, indexedarray4d
 from gridstride._kernel import (

@@ -201,8 +201,8 @@ def copy(dest: Any, src: Any, dest_offset: int = 0, src_offset: int = 0, count: 
     for role, one, offset in (("destination", dest, dest_offset), ("source", src, src_offset)):
         if one.ndim > 1 and not one.is_contiguous:
             raise RuntimeError(
-                f"shapes must agree where an array is not contiguous: destination shape={dest.shape}, "
-                f"source shape={src.shape}"
+                f"offsets and counts of arrays that are not contiguous are only supported for 1-D ones, and whole "
+                f"arrays must agree in shape: destination shape={dest.shape}, source shape={src.shape}"
             )
         if offset > one.size - count:
             raise RuntimeError(f"{count} elements from {offset} do not fit the {role} of {one.size}")

@@ -144,6 +144,16 @@ def get_cuda_device(ordinal: int | None = None) -> Device:
     return get_device("cuda" if ordinal is None else f"cuda:{ordinal}")
 
 
+def map_cuda_device(alias: str, context: Any = None) -> Device:
+    """Raises `RuntimeError`: there is no CUDA device."""
+    raise RuntimeError(f"cannot map `{alias}`: no CUDA device is available in this program")
+
+
+def unmap_cuda_device(alias: str) -> None:
+    """Raises `RuntimeError`: there is no CUDA device."""
+    raise RuntimeError(f"cannot unmap `{alias}`: no CUDA device is available in this program")
+
+
 def get_preferred_device() -> Device:
     """The first CUDA device where there is one, else the CPU."""
     return cpu

@@ -32,28 +32,28 @@ class indexedarray:  # noqa: N801 - Warp's name
     __slots__ = ("__gs_type__", "data", "dtype", "indices", "ndim", "requires_grad", "shape")
 
     def __new__(cls, data: Any = None, indices: Any = None, dtype: Any = None, ndim: int | None = None) -> indexedarray:
-        # The compiler reads the type of a value from its class.
-        return object.__new__(cls if data is None else _class_for(data._type, data.ndim))
-
-    def __init__(self, data: Any = None, indices: Any = None, dtype: Any = None, ndim: int | None = None) -> None:
-        self.requires_grad = False
         if data is None:
-            self.data = None
-            self.ndim = ndim or self._default_ndim
-            self.dtype = dtype
-            self.indices: list[Any] = [None] * self.ndim
-            self.shape: tuple[int, ...] = (0,) * self.ndim
+            self = object.__new__(cls)
+            self._set(None, dtype, ndim or cls._default_ndim, ())
             self.__gs_type__ = _native_type(_types.element_pattern(Any if dtype is None else dtype), self.ndim)
-            return
-        self.data = data
-        self.dtype = data.dtype
-        self.ndim = data.ndim
+            return self
+        # The compiler reads the type of a value from its class.
+        self = object.__new__(_class_for(data._type, data.ndim))
         given = list(indices) if isinstance(indices, (list, tuple)) else [indices]
-        if len(given) > self.ndim:
-            raise RuntimeError(f"{len(given)} index arrays for {self.ndim} dimensions")
-        self.indices = [_index_array(one) for one in given] + [None] * (self.ndim - len(given))
-        self.shape = tuple(
-            extent if index is None else index.size for extent, index in zip(data.shape, self.indices, strict=True)
+        if len(given) > data.ndim:
+            raise RuntimeError(f"{len(given)} index arrays for {data.ndim} dimensions")
+        self._set(data, data.dtype, data.ndim, [_index_array(one) for one in given])
+        return self
+
+    def _set(self, data: Any, dtype: Any, ndim: int, indices: Sequence[Any]) -> None:
+        self.data = data
+        self.dtype = dtype
+        self.ndim = ndim
+        self.requires_grad = False
+        self.indices: list[Any] = [*indices, *[None] * (ndim - len(indices))]
+        extents = (0,) * ndim if data is None else data.shape
+        self.shape: tuple[int, ...] = tuple(
+            extent if index is None else index.size for extent, index in zip(extents, self.indices, strict=True)
         )
 
     def __class_getitem__(cls, dtype: Any) -> indexedarray:
@@ -66,6 +66,13 @@ class indexedarray:  # noqa: N801 - Warp's name
         if any(raw):
             raise RuntimeError("an indexedarray inside of a struct cannot be read back")
         return _null(cls.__gs_type__)
+
+    @classmethod
+    def numpy_dtype(cls) -> Any:
+        """The record of the array's descriptor and of those of the indices."""
+        record = {"data": _struct.descriptor_dtype(cls.__gs_type__.fields[0][1].rank)}
+        record.update({name: _struct.descriptor_dtype(1) for name, _, _ in cls.__gs_type__.fields[1:]})
+        return np.dtype(list(record.items()))
 
     def __copy__(self) -> indexedarray:
         return self
@@ -202,13 +209,9 @@ def _native_type(element: Any, ndim: int) -> Any:
 
 def _null(ty: Any) -> indexedarray:
     """An indexed array of nothing, as a struct's field begins."""
-    found = object.__new__(_class_for(ty.fields[0][1].elem, ty.fields[0][1].rank))
-    found.data = None
-    found.ndim = ty.fields[0][1].rank
-    found.dtype = _types.class_of(ty.fields[0][1].elem)
-    found.indices = [None] * found.ndim
-    found.shape = (0,) * found.ndim
-    found.requires_grad = False
+    data = ty.fields[0][1]
+    found = object.__new__(_class_for(data.elem, data.rank))
+    found._set(None, _types.class_of(data.elem), data.rank, ())
     return found
 
 

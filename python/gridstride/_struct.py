@@ -178,6 +178,13 @@ class struct_base:
         return f"{type(self).__name__}({values})"
 
 
+def descriptor_dtype(rank: int) -> Any:
+    """The record of an array's address, extents and strides."""
+    import numpy as np
+
+    return np.dtype([("data", "u8"), ("shape", "i8", (rank,)), ("strides", "i8", (rank,))])
+
+
 def _record(cls: Any) -> Any:
     import numpy as np
 
@@ -186,8 +193,7 @@ def _record(cls: Any) -> Any:
     formats: list[Any] = []
     for field in cls._fields.values():
         if field.type.kind == "array":
-            rank = field.type.rank
-            formats.append(np.dtype([("data", "u8"), ("shape", "i8", (rank,)), ("strides", "i8", (rank,))]))
+            formats.append(descriptor_dtype(field.type.rank))
         else:
             base, shape = _numpy.layout(field.cls)
             formats.append((base, shape) if shape else base)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import builtins
 import collections.abc
+import ctypes
 import enum
 import struct
 import sys
@@ -242,8 +243,10 @@ float_types: tuple[Any, ...] = (float16, bfloat16, float32, float64)
 scalar_types: tuple[Any, ...] = (*int_types, *float_types)
 scalar_and_bool_types: tuple[Any, ...] = (*scalar_types, bool)
 
-for _class in scalar_and_bool_types:
+_C_TYPES = "int8 uint8 int16 uint16 int32 uint32 int64 uint64 uint16 uint16 float double bool".split()  # noqa: SIM905
+for _class, _name in zip((*int_types, *float_types, bool), _C_TYPES, strict=True):
     _class._wp_scalar_type_ = _class
+    _class._type_ = getattr(ctypes, f"c_{_name}")
 
 _IR_NAMES: dict[str, Any] = {cls.__gs_type__.name: cls for cls in scalar_and_bool_types}
 _PYTHON: dict[Any, Any] = {float: float32, int: int32, builtins.bool: bool}

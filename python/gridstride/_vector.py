@@ -405,6 +405,7 @@ def make_class(kind: str, shape: tuple[int, ...], scalar: Any, name: str | None 
         "__doc__": f"{kind} of {' x '.join(map(str, shape))} `{scalar.__name__}`.",
         "__gs_type__": ty,
         "_wp_scalar_type_": scalar,
+        "_type_": scalar._type_,
         "_shape_": shape,
         "_length_": length,
         "_wp_generic_type_str_": _GENERIC_NAMES[kind],
