@@ -61,6 +61,8 @@ VALUES = [
     ("wp.quat()", wp.quat, [0, 0, 0, 0]),
     ("wp.quat(1.0, 2.0, 3.0, 4.0)", wp.quat, [1, 2, 3, 4]),
     ("wp.quat(wp.vec3(1.0, 2.0, 3.0), 4.0)", wp.quat, [1, 2, 3, 4]),
+    ("wp.quat(x=1.0, y=2.0, z=3.0, w=4.0)", wp.quat, [1, 2, 3, 4]),
+    ("wp.quaternion(ijk=wp.vec3(1.0, 2.0, 3.0), real=4.0)", wp.quat, [1, 2, 3, 4]),
     ("wp.quat_identity(dtype=wp.float64)", wp.quatd, [0, 0, 0, 1]),
     ("wp.quaternion(1.0, 2.0, 3.0, 4.0, dtype=wp.float64)", wp.quatd, [1, 2, 3, 4]),
     ("wp.transform()", wp.transform, [0] * 7),

@@ -42,6 +42,11 @@ impl<'a> Call<'a> {
         self.get(index).unwrap_or_else(|| panic!("argument {index} of `{}` is not checked", self.name))
     }
 
+    /// What is given for parameters, in their order, without the rest.
+    pub(super) fn named_arguments(&self) -> Vec<Arg> {
+        self.named.iter().flatten().cloned().collect()
+    }
+
     /// Every argument given, in the order of the parameters, then the rest.
     pub(crate) fn all(&self) -> Vec<Arg> {
         self.named.iter().flatten().chain(&self.rest).cloned().collect()
@@ -220,7 +225,10 @@ impl Lower<'_, '_> {
     /// The scalar type that `dtype=` names.
     pub(super) fn scalar_argument(&mut self, call: &Call<'_>, arg: &Arg) -> Result<Scalar> {
         let ty = self.type_argument(call, arg)?;
-        ty.as_scalar().ok_or(()).or_else(|()| Err(self.wrong_type(call, arg, "a scalar type such as `float` here")))
+        match ty.as_scalar() {
+            Some(scalar) => Ok(scalar),
+            None => Err(self.wrong_type(call, arg, "a scalar type such as `float` here")),
+        }
     }
 
     /// The integer that an argument holds while compiling.

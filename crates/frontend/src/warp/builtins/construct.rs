@@ -12,12 +12,15 @@ use ir::{Const, Scalar, StructType, Type, TypeKind, Value};
 pub(super) const ROWS: &[Row] = &[
     own("vector", "*args, length?, dtype?", vector),
     own("matrix", "*args, shape?, dtype?", matrix),
-    own("quaternion", "*args, dtype?", quaternion),
+    own("quaternion", "*args, dtype?, ijk?, x?, y?, z?, w?, real?, quat?", quaternion),
     own("transformation", "*args, p?, q?, dtype?", transformation),
     own("spatial_vector", "*args, dtype?", spatial_vector),
     own("quat_identity", "dtype?", quat_identity),
     own("transform_identity", "dtype?", transform_identity),
 ];
+
+/// The parts of a quaternion by name, in order.
+const QUAT: &str = "*args, ijk?, x?, y?, z?, w?, real?, quat?";
 
 impl Lower<'_, '_> {
     /// Calls a type.
@@ -36,7 +39,8 @@ impl Lower<'_, '_> {
                 self.matrix_of(&call, shape, open(elem))
             }
             TypePattern::Quat(elem) => {
-                let call = self.match_arguments("quaternion", "*args", args, span)?;
+                let mut call = self.match_arguments("quaternion", QUAT, args, span)?;
+                call.rest.extend(call.named_arguments());
                 let elem = self.element_of(&call.rest, open(elem));
                 self.composite_of(Type::quat(elem), &call)
             }
@@ -70,7 +74,12 @@ impl Lower<'_, '_> {
                 let call = self.match_arguments(name, "*args, p?, q?", args, span)?;
                 self.transform_of(*elem, &call)
             }
-            TypeKind::Vector { .. } | TypeKind::Matrix { .. } | TypeKind::Quat(_) => {
+            TypeKind::Quat(_) => {
+                let mut call = self.match_arguments(name, QUAT, args, span)?;
+                call.rest.extend(call.named_arguments());
+                self.composite_of(ty, &call)
+            }
+            TypeKind::Vector { .. } | TypeKind::Matrix { .. } => {
                 let call = self.match_arguments(name, "*args", args, span)?;
                 self.composite_of(ty, &call)
             }
@@ -301,8 +310,10 @@ fn matrix_shape(lower: &mut Lower<'_, '_>, call: &Call<'_>, arg: &Arg) -> Result
 
 fn quaternion(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
     let dtype = lower.dtype(call, 0)?;
-    let elem = lower.element_of(&call.rest, dtype);
-    lower.composite_of(Type::quat(elem), call)
+    let parts: Vec<Arg> = call.rest.iter().chain((1..8).filter_map(|i| call.get(i))).cloned().collect();
+    let elem = lower.element_of(&parts, dtype);
+    let call = Call::of_rest(call.name, call.span, parts);
+    lower.composite_of(Type::quat(elem), &call)
 }
 
 fn transformation(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {

@@ -54,9 +54,9 @@ pub(super) const ROWS: &[Row] = &[
     own("sign", "x", sign),
     own("step", "x", step),
     own("nonzero", "x", nonzero),
-    own("isnan", "x", isnan),
-    own("isinf", "x", isinf),
-    own("isfinite", "x", isfinite),
+    own("isnan", "a", isnan),
+    own("isinf", "a", isinf),
+    own("isfinite", "a", isfinite),
     own("bit_count", "x", bit_count),
     op("div_approx", "a, b", Op::Div, Numbers),
     // The operators as functions: what `wp.map` and tile functions are given.
