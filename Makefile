@@ -38,12 +38,14 @@ lint: .venv/packages
 	cargo xtask tidy
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 
+# The Python crate is tested from Python.
+RUST_TESTS := --workspace --exclude gridstride-python --locked
 rust-tests: .venv/packages
 	if cargo nextest --version >/dev/null 2>&1; then \
-	    cargo nextest run --workspace --locked --no-fail-fast --status-level fail; \
-	    cargo test --workspace --locked --doc --quiet; \
+	    cargo nextest run $(RUST_TESTS) --no-fail-fast --status-level fail; \
+	    cargo test $(RUST_TESTS) --doc --quiet; \
 	else \
-	    cargo test --workspace --locked --no-fail-fast; \
+	    cargo test $(RUST_TESTS) --no-fail-fast; \
 	fi
 
 python-tests: dev
