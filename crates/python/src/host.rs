@@ -143,7 +143,12 @@ impl<'py> LiveHost<'py> {
         if let Some(found) = globals.cast::<PyDict>()?.get_item(name)? {
             return Ok(Some(found));
         }
-        py.import(intern!(py, "builtins"))?.getattr_opt(name)
+        if let Some(found) = py.import(intern!(py, "builtins"))?.getattr_opt(name)? {
+            return Ok(Some(found));
+        }
+        // As in Warp, a kernel may leave out the module of a function of the language.
+        let table = py.import(intern!(py, "gridstride._builtins"))?.getattr(intern!(py, "table"))?;
+        table.cast::<PyDict>()?.get_item(name)
     }
 
     fn find_value(&self, scope: ObjectId, expression: &str, locals: &[(String, HostValue)]) -> PyResult<HostValue> {
