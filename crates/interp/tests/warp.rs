@@ -225,8 +225,8 @@ fn an_indexed_array_reaches_the_elements_of_its_lists() {
     let null = InterpValue::array(Type::i32(), 0, &[0]);
     let fields = vec![("base".into(), base.ty), ("index0".into(), null.ty), ("index1".into(), list.ty)];
     let indexed = InterpValue::composite(Type::structure("indexedarray", fields), &[base, null, list]);
-    let body = "a[0, 1] += 5\nreturn a[1, 0], a[-1, -1], a[0, 1], a.shape[0], a.shape[1], a.ndim, a.size";
-    assert_eq!(run("a", &[indexed], body), "60 40 15 2 2 2 4");
+    let body = "a[0, 1] += 5\nb = a[1]\nreturn a[1, 0], a[-1, -1], a[0, 1], a.shape[0], a.shape[1], a.ndim, a.size, b[0], b.shape[0]";
+    assert_eq!(run("a", &[indexed], body), "60 40 15 2 2 2 4 60 2");
     assert_eq!(values[0], 15);
 }
 

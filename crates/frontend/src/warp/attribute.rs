@@ -87,7 +87,11 @@ impl Lower<'_, '_> {
                 Ok(Operand::Static(HostValue::Type(TypePattern::Is(element_type(*ty).unwrap_or(*ty)))))
             }
             // An enum's member comes as its value already.
-            HostValue::Bool(_) | HostValue::Int(_) | HostValue::Float(_) | HostValue::Str(_) | HostValue::Scalar(..)
+            HostValue::Bool(_)
+            | HostValue::Int(_)
+            | HostValue::Float(_)
+            | HostValue::Str(_)
+            | HostValue::Scalar(..)
                 if name == "value" =>
             {
                 Ok(Operand::Static(value.clone()))

@@ -1,6 +1,6 @@
 //! Expressions: literals, names, displays, comparisons; the rest is sent on to the file of its kind.
 
-use super::lower::{Binding, Lower, Result, Scope};
+use super::lower::{Binding, Lower, Result};
 use super::operand::Operand;
 use super::operator::Sides;
 use crate::HostValue;
@@ -97,19 +97,19 @@ impl Lower<'_, '_> {
         }
         match self.lookup(text) {
             Some(value) => Ok(Operand::Static(value)),
+            // As in Warp, builtins are known by their bare names too, where nothing else has that name.
+            None if !text.starts_with('_') && super::builtins::is_builtin(text) => {
+                Ok(Operand::Static(HostValue::Builtin(text.to_owned())))
+            }
             None => Err(self.unknown_name(text, span)),
         }
     }
 
     fn unknown_name(&mut self, name: &str, span: Span) -> super::Reported {
-        let mut known: Vec<String> = self.names.iter().map(|(name, _)| name.clone()).collect();
-        let builtins = ["range", "len", "int", "float", "bool", "abs", "min", "max", "round", "print"];
-        known.extend(builtins.map(str::to_owned));
         let mut report = self.report("unknown-name", span, format!("`{name}` is not defined"));
-        if let Some(close) = suggest::closest(name, known.iter().map(String::as_str)) {
+        let known = self.names.iter().map(|(name, _)| name.as_str()).chain(super::builtins::names());
+        if let Some(close) = suggest::closest(name, known) {
             report = report.help(format!("did you mean `{close}`?"));
-        } else if matches!(self.scope, Scope::Host(_)) && super::builtins::is_builtin(name) {
-            report = report.help(format!("builtins are members of the module: write `wp.{name}`"));
         }
         self.emit(report)
     }

@@ -263,7 +263,7 @@ impl Lower<'_, '_> {
                 let name = self.text_of(&*subscript.value).to_owned();
                 let indexed = self.read(base)?;
                 let indexed = self.value(&indexed, span)?;
-                self.indexed_place(indexed, indices, &name, span).map(Place::Memory)
+                self.indexed_place(indexed, indices, &name, span)
             }
             (_, Some(ty)) if ty.is_composite() => self.component_place(base, ty, indices, span),
             (Place::Operand(operand) | Place::Name(_, operand), _) => {
@@ -375,7 +375,11 @@ impl Lower<'_, '_> {
             let base = self.place(&subscript.value)?;
             let bounds = self.slice(slice)?;
             let array = self.place_type(&base).filter(|ty| ty.as_array().is_some_and(|(_, rank)| rank == 1));
-            if let (Some(ty), Some(list)) = (array, constant_slice(&bounds)) {
+            if let Some(ty) = array {
+                let list = match constant_slice(&bounds) {
+                    Ok(list) => list,
+                    Err(why) => return Err(self.error("static-index", span, why)),
+                };
                 let name = self.text_of(&*subscript.value).to_owned();
                 let base = self.read(base)?;
                 let array = self.value_as(&base, ty, span)?;
@@ -404,16 +408,23 @@ impl Lower<'_, '_> {
     }
 }
 
-/// The indices that a slice selects of an array that is long enough, where its bounds are constants from the start.
-fn constant_slice(slice: &Operand) -> Option<Vec<i128>> {
+/// The indices that a slice selects of an array that is long enough, or why they are not known while compiling.
+fn constant_slice(slice: &Operand) -> std::result::Result<Vec<i128>, &'static str> {
     const MOST: usize = 1024;
-    let Operand::Slice(bounds) = slice else { return None };
+    const OPEN: &str = "the bounds of an unpacked slice must be constants";
+    let Operand::Slice(bounds) = slice else { return Err(OPEN) };
     let [start, stop, step] = &**bounds;
+    if stop.is_none() {
+        return Err("unpacking a slice of an array requires explicit upper bound");
+    }
     let or = |bound: &Operand, default| if bound.is_none() { Some(default) } else { bound.as_int() };
-    let (start, stop, step) = (or(start, 0)?, stop.as_int()?, or(step, 1)?);
-    if start < 0 || stop < 0 || step < 1 {
-        return None;
+    let (Some(start), Some(stop), Some(step)) = (or(start, 0), stop.as_int(), or(step, 1)) else { return Err(OPEN) };
+    if step < 1 {
+        return Err("an unpacked slice goes forward: its step cannot be negative or zero");
+    }
+    if start < 0 || stop < 0 {
+        return Err("the bounds of an unpacked slice cannot be negative for arrays");
     }
     let list: Vec<i128> = (0..).map(|k| start + k * step).take_while(|&k| k < stop).take(MOST + 1).collect();
-    (list.len() <= MOST).then_some(list)
+    if list.len() <= MOST { Ok(list) } else { Err("an unpacked slice is too long") }
 }

@@ -160,7 +160,7 @@ fn literals_that_fit_no_type() {
 
 #[test]
 fn names_that_are_not_defined() {
-    assert_snapshot!(errors("a: wp.array(dtype=float)", "velocity = 1.0\nx = velocty\ny = sqrt(2.0)\nz = lenn(a)"), @r"
+    assert_snapshot!(errors("a: wp.array(dtype=float)", "velocity = 1.0\nx = velocty\ny = sqrt_(2.0)\nz = lenn(a)"), @r"
     error[unknown-name]: `velocty` is not defined
       --> t.py:3:9
        |
@@ -168,12 +168,12 @@ fn names_that_are_not_defined() {
        |         ^^^^^^^
        = help: did you mean `velocity`?
 
-    error[unknown-name]: `sqrt` is not defined
+    error[unknown-name]: `sqrt_` is not defined
       --> t.py:4:9
        |
-    4  |     y = sqrt(2.0)
-       |         ^^^^
-       = help: builtins are members of the module: write `wp.sqrt`
+    4  |     y = sqrt_(2.0)
+       |         ^^^^^
+       = help: did you mean `sqrt`?
 
     error[unknown-name]: `lenn` is not defined
       --> t.py:5:9
@@ -359,6 +359,41 @@ fn slices_with_bad_steps() {
 }
 
 #[test]
+fn starred_slices_that_are_not_constant() {
+    assert_snapshot!(errors("a: wp.array(dtype=float), n: int", "x = wp.vec2(*a[1:])\ny = wp.vec2(*a[0:n])\nz = wp.vec2(*a[-2:2])\nw = wp.vec2(*a[3:1:-1])\nv = wp.vec2(*n)"), @r"
+    error[static-index]: unpacking a slice of an array requires explicit upper bound
+      --> t.py:2:18
+       |
+    2  |     x = wp.vec2(*a[1:])
+       |                  ^^^^^
+
+    error[static-index]: the bounds of an unpacked slice must be constants
+      --> t.py:3:18
+       |
+    3  |     y = wp.vec2(*a[0:n])
+       |                  ^^^^^^
+
+    error[static-index]: the bounds of an unpacked slice cannot be negative for arrays
+      --> t.py:4:18
+       |
+    4  |     z = wp.vec2(*a[-2:2])
+       |                  ^^^^^^^
+
+    error[static-index]: an unpacked slice goes forward: its step cannot be negative or zero
+      --> t.py:5:18
+       |
+    5  |     w = wp.vec2(*a[3:1:-1])
+       |                  ^^^^^^^^^
+
+    error[not-iterable]: `int32` cannot be unpacked
+      --> t.py:6:18
+       |
+    6  |     v = wp.vec2(*n)
+       |                  ^
+    ");
+}
+
+#[test]
 fn attributes_that_do_not_exist() {
     assert_snapshot!(errors("a: wp.array(dtype=float), v: wp.vec2", "x = v.z\ny = a.shap\nz = wp.sqr\nw = a.foo"), @r"
     error[unknown-attribute]: `vec2` has no `z`
@@ -522,6 +557,7 @@ fn one_mistake_is_reported_once() {
        |
     2  |     x = nowhere
        |         ^^^^^^^
+       = help: did you mean `where`?
     ");
 }
 

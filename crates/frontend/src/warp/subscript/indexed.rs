@@ -5,7 +5,7 @@
 
 use super::super::lower::{Lower, Result};
 use super::super::operand::Operand;
-use super::{Access, Index};
+use super::{Index, Place};
 use diagnostics::Span;
 use ir::{Attr, Op, Scalar, Type, TypeKind, Value};
 
@@ -22,27 +22,38 @@ fn rank(ty: Type) -> Option<u32> {
 }
 
 impl Lower<'_, '_> {
-    pub(super) fn indexed_place(
-        &mut self,
-        indexed: Value,
-        indices: &[Index],
-        name: &str,
-        span: Span,
-    ) -> Result<Access> {
-        let rank = rank(self.ty(indexed)).unwrap_or(0) as usize;
-        let has_slice = indices.iter().any(|(operand, _)| matches!(operand, Operand::Slice(_)));
-        if indices.len() != rank || has_slice {
-            let message = format!("`{name}` is an indexed array: it takes {rank} integer indices, and no slices");
+    /// `x[i, j]`: an element where every dimension has an index, else an indexed array of the dimensions left.
+    pub(super) fn indexed_place(&mut self, indexed: Value, indices: &[Index], name: &str, span: Span) -> Result<Place> {
+        let ty = self.ty(indexed);
+        let rank = rank(ty).unwrap_or(0);
+        let is_slice = |(operand, _): &Index| matches!(operand, Operand::Slice(_));
+        if indices.len() > rank as usize || indices.iter().any(is_slice) {
+            let message = format!("`{name}` is an indexed array: it takes up to {rank} integer indices, and no slices");
             return Err(self.error("unsupported-slice", span, message));
         }
-        let base = self.b().extract(indexed, 0);
+        let mut base = self.b().extract(indexed, 0);
         let mut mapped = Vec::new();
         for (dim, (index, at)) in (0..).zip(indices) {
             let list = self.b().extract(indexed, dim + 1);
             let value = self.mapped_index(base, list, dim, index, name, *at)?;
             mapped.push((Operand::Value(value), *at));
         }
-        self.element(base, &mapped, name, span)
+        if mapped.len() == rank as usize {
+            return self.element(base, &mapped, name, span).map(Place::Memory);
+        }
+        for (index, at) in &mapped {
+            let index = self.wrapped(base, index, 0, *at)?;
+            self.check_row(base, index, 0, name, span);
+            base = self.b().row(base, index, 0);
+        }
+        let mut parts = vec![base];
+        for dim in mapped.len() as u32..rank {
+            parts.push(self.b().extract(indexed, dim + 1));
+        }
+        let fields = (1..).zip(&parts[1..]).map(|(k, &list)| (format!("index{}", k - 1), self.ty(list)));
+        let fields = [("base".to_owned(), self.ty(base))].into_iter().chain(fields).collect();
+        let view = self.b().construct(Type::structure("indexedarray", fields), &parts);
+        Ok(Place::Operand(Operand::Value(view)))
     }
 
     /// The index into `base` that the list gives for `index`, or `index` where there is no list.

@@ -69,7 +69,7 @@ impl Lower<'_, '_> {
         Ok(if self.may_be_negative(index) { self.b().wrap_index(array, value, dim) } else { value })
     }
 
-    fn check_row(&mut self, array: Value, index: Value, dim: u32, name: &str, span: Span) {
+    pub(super) fn check_row(&mut self, array: Value, index: Value, dim: u32, name: &str, span: Span) {
         if self.unit.options.checked {
             let site = self.unit.module.add_site(Site { kind: SiteKind::ArrayIndex, span, name: name.to_owned() });
             let extent = self.b().extent(array, dim);
