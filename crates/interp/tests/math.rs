@@ -1,8 +1,10 @@
 //! Elementary functions after `expand_math`: error bounds and special values.
 //!
 //! Functions of f32 are compared with f64 functions of the platform, so every argument could be tested; a stride keeps
-//! the time short. Functions of f64 are compared with a table of 60-digit values (tests/math_f64.txt).
+//! the time short. Functions of f64 are compared with a table of 60-digit values (math/double.txt).
 
+#[path = "math/double.rs"]
+mod double;
 #[path = "math/single.rs"]
 mod single;
 #[path = "math/special.rs"]
@@ -19,11 +21,16 @@ struct Expanded {
 
 impl Expanded {
     fn new(op: &str, scalar: Scalar) -> Expanded {
+        Expanded::with_options(op, scalar, false)
+    }
+
+    fn with_options(op: &str, scalar: Scalar, fast_math: bool) -> Expanded {
         let ty = scalar.name();
         let is_binary = matches!(op, "pow" | "atan2");
         let (params, args) =
             if is_binary { (format!("v0: {ty}, v1: {ty}"), "v0, v1") } else { (format!("v0: {ty}"), "v0") };
         let mut module = module(&format!("func @f({params}) -> {ty} {{ v2: {ty} = {op} {args}; return v2 }}"));
+        module.fast_math = fast_math;
         assert!(transform::expand_math(&mut module).0, "{op} {ty} is not expanded");
         if let Err(errors) = ir::verify::verify(&module) {
             panic!("{}", ir::verify::report(&module, &errors));

@@ -5,9 +5,12 @@
 
 import pathlib
 import sys
-
-import single
 from trace import Trace
+
+import double
+import double_circular
+import fast
+import single
 
 OUT = pathlib.Path(__file__).resolve().parent.parent / "src" / "math"
 
@@ -15,6 +18,10 @@ OUT = pathlib.Path(__file__).resolve().parent.parent / "src" / "math"
 def functions():
     for function in single.FUNCTIONS:
         yield function, "f32", "_f32", "evaluated in f64, rounded once"
+    for function in double.FUNCTIONS + double_circular.FUNCTIONS:
+        yield function, "f64", "_f64", "within 1 ULP"
+    for function in fast.FUNCTIONS:
+        yield function, "f32", "_f32_fast", "evaluated in f32, within 4 ULP"
 
 
 def trace(function, ty, suffix, how):

@@ -1,8 +1,9 @@
 """What the functions share: polynomials, powers of two, the split of a number into exponent and significand."""
 
+from trace import bitcast, const, copysign, fma, note, rint, select
+
 from minimax import fit, mpf
 from mpmath import mp
-from trace import bitcast, const, copysign, fma, note, rint, select
 
 LOG2E = float(1 / mp.log(2))
 LN2 = float(mp.log(2))
@@ -14,6 +15,21 @@ INF = float("inf")
 NAN = float("nan")
 # Adding it leaves the integer nearest to a number in the low bits.
 ROUNDER = 1.5 * 2.0**52
+
+
+def odd_tail(function, limit):
+    """(function(x) / x - 1) / x^2 as a function of x^2, which is `limit` at 0."""
+
+    def tail(z):
+        x = mp.sqrt(z)
+        return (function(x) / x - 1) / z if z > mpf(2) ** -80 else mpf(limit)
+
+    return tail
+
+
+def cos_tail(z):
+    """(cos(x) - 1 + x^2 / 2) / x^4 as a function of x^2."""
+    return (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2 if z > mpf(2) ** -40 else mpf(1) / 24 - z / 720
 
 
 def polynomial(x, what, function, low, high, degree, weight=lambda x: mpf(1)):

@@ -1,41 +1,36 @@
 """Minimax polynomials by the Remez exchange, in 60 digits.
 
-In: a function, an interval, a degree, a weight. Out: coefficients rounded to f64, lowest first, and the largest weighted
-error of the polynomial with those coefficients, as a power of two.
+In: a function, an interval, a degree, a weight. Out: coefficients rounded to f64, lowest first, and the largest
+weighted error of the polynomial with those coefficients, as a power of two.
 Remez, "Sur le calcul effectif des polynômes d'approximation de Tchebichef" (1934).
 """
 
 import json
-import os
+import pathlib
+import tempfile
 
 import mpmath
 from mpmath import mp, mpf
 
 mp.prec = 200
 
-CACHE = "/tmp/minimax.json"
+# Fits take a minute altogether.
+CACHE = pathlib.Path(tempfile.gettempdir()) / "minimax.json"
 
 
-def fit(name, function, low, high, degree, weight=lambda x: mpf(1), n_wide=0):
-    """Coefficients of p with max |p - function| * weight least on [low, high], and log2 of that error. The first `n_wide`
-    coefficients come as pairs (high, low) for double-double evaluation."""
-    key = f"{name} {low} {high} {degree} {n_wide}"
-    cache = json.load(open(CACHE)) if os.path.exists(CACHE) else {}
+def fit(name, function, low, high, degree, weight=lambda x: mpf(1)):
+    """Coefficients of p with max |p - function| * weight least on [low, high], and log2 of that error."""
+    key = f"{name} {low} {high} {degree}"
+    cache = json.loads(CACHE.read_text()) if CACHE.exists() else {}
     if key not in cache:
         exact = remez(function, mpf(low), mpf(high), degree, weight)
-        rounded = [round_wide(c) if i < n_wide else float(c) for i, c in enumerate(exact)]
-        kept = [mpf(c[0]) + mpf(c[1]) if isinstance(c, tuple) else mpf(c) for c in rounded]
+        rounded = [float(c) for c in exact]
+        kept = [mpf(c) for c in rounded]
         points = chebyshev(mpf(low), mpf(high), 1500)
         error = max(abs(mpmath.polyval(kept[::-1], x) - function(x)) * weight(x) for x in points)
         cache[key] = [rounded, float(mpmath.log(error, 2))]
-        json.dump(cache, open(CACHE, "w"))
-    coefficients, error = cache[key]
-    return [tuple(c) if isinstance(c, list) else c for c in coefficients], error
-
-
-def round_wide(c):
-    high = float(c)
-    return (high, float(c - high))
+        CACHE.write_text(json.dumps(cache))
+    return cache[key]
 
 
 def chebyshev(low, high, n):

@@ -1,11 +1,27 @@
 """The functions of f32, evaluated in f64 and rounded once at the end."""
 
+from trace import bitcast, cast, const, copysign, fma, if_, isnan, magnitude, negated, note, rint, select, sqrt
+
 import mpmath
 from kernel import (
-    HALF_PI, HALF_PI_LOW, INF, LN2, LOG2E, NAN, PI, ROUNDER, clamp, is_integer, polynomial, power_of_two, split, with_sign,
+    HALF_PI,
+    HALF_PI_LOW,
+    INF,
+    LN2,
+    LOG2E,
+    NAN,
+    PI,
+    ROUNDER,
+    clamp,
+    cos_tail,
+    is_integer,
+    odd_tail,
+    polynomial,
+    power_of_two,
+    split,
+    with_sign,
 )
 from minimax import mp, mpf
-from trace import bitcast, cast, const, copysign, fma, if_, isnan, magnitude, negated, note, rint, select, sqrt
 
 LN10 = float(mp.log(10))
 
@@ -33,7 +49,15 @@ def expm1_wide(x):
     """e^x - 1 for |x| <= 700."""
     k = rint(x * LOG2E)
     r = fma(k, -LN2, x)
-    q = polynomial(r, "(e^r - 1 - r) / r^2", expm1_tail, -0.3467, 0.3467, 6, lambda x: abs(x * x / mpmath.expm1(x)) if x else abs(x))
+    q = polynomial(
+        r,
+        "(e^r - 1 - r) / r^2",
+        expm1_tail,
+        -0.3467,
+        0.3467,
+        6,
+        lambda x: abs(x * x / mpmath.expm1(x)) if x else abs(x),
+    )
     p = fma(r * r, q, r)
     s = power_of_two(const("f64", 1.0), k)
     return fma(s, p, s - 1.0)
@@ -86,10 +110,13 @@ def log1p_tail(x):
     return (mpmath.log1p(x) - x) / x**2 if abs(x) > mpf(2) ** -60 else -mpf(1) / 2 + x / 3
 
 
+def log1p_weight(x):
+    return abs(x * x / mpmath.log1p(x)) if x else abs(x)
+
+
 def log1p_reduced(f, degree=11):
     """log(1 + f) where 1 + f is within [sqrt(1/2), sqrt(2)]."""
-    weight = lambda x: abs(x * x / mpmath.log1p(x)) if x else abs(x)  # noqa: E731
-    q = polynomial(f, "(log(1 + f) - f) / f^2", log1p_tail, -0.29290, 0.41422, degree, weight)
+    q = polynomial(f, "(log(1 + f) - f) / f^2", log1p_tail, -0.29290, 0.41422, degree, log1p_weight)
     return fma(f * f, q, f)
 
 
@@ -196,7 +223,8 @@ def reduce_huge(x):
     bits = bitcast(x, "i32")
     e = cast(((bits >> 23) & 255) - 150, "u64")
     m = cast((bits & 0x7FFFFF) | 0x800000, "u64")
-    digits = int(mpmath.floor(mpf(2) ** 320 / (2 * mp.pi)))
+    with mpmath.workprec(400):
+        digits = int(mpmath.floor(mpf(2) ** 320 / (2 * mpmath.pi)))
     words = [const("u64", digits >> (320 - 64 * (i + 1))) for i in range(4)]
     is_far = e >= 64
     w = [select(is_far, words[i + 1], words[i]) for i in range(3)]
@@ -235,11 +263,9 @@ QUARTER = 0.7854**2
 
 def sin_cos(r):
     z = r * r
-    tail = lambda z: (mpmath.sin(mpmath.sqrt(z)) / mpmath.sqrt(z) - 1) / z if z > mpf(2) ** -80 else -mpf(1) / 6  # noqa: E731
-    s = polynomial(z, "(sin(r) / r - 1) / r^2 in r^2", tail, 0, QUARTER, 3, lambda z: z)
-    tail = lambda z: (mpmath.cos(mpmath.sqrt(z)) - 1) / z if z > mpf(2) ** -80 else -mpf(1) / 2  # noqa: E731
-    c = polynomial(z, "(cos(r) - 1) / r^2 in r^2", tail, 0, QUARTER, 4, lambda z: z)
-    return fma(r * z, s, r), fma(z, c, 1.0)
+    s = polynomial(z, "(sin(r) / r - 1) / r^2 in r^2", odd_tail(mp.sin, -mpf(1) / 6), 0, QUARTER, 3, lambda z: z)
+    c = polynomial(z, "(cos(r) - 1 + r^2 / 2) / r^4 in r^2", cos_tail, 0, QUARTER, 3, lambda z: z * z)
+    return fma(r * z, s, r), fma(z, fma(z, c, -0.5), 1.0)
 
 
 def sine(r, q):
@@ -267,8 +293,7 @@ def tan(x):
 
 def asin_reduced(z, s):
     """asin(s) for z = s^2 <= 1/4."""
-    tail = lambda z: (mpmath.asin(mpmath.sqrt(z)) / mpmath.sqrt(z) - 1) / z if z > mpf(2) ** -80 else mpf(1) / 6  # noqa: E731
-    p = polynomial(z, "(asin(s) / s - 1) / s^2 in s^2", tail, 0, 0.25, 6, lambda z: z)
+    p = polynomial(z, "(asin(s) / s - 1) / s^2 in s^2", odd_tail(mp.asin, mpf(1) / 6), 0, 0.25, 6, lambda z: z)
     return fma(s * z, p, s)
 
 
@@ -290,12 +315,14 @@ def acos(x):
     return narrow(select(is_small, HALF_PI - copysign(p, v), large))
 
 
+def atan_weight(z):
+    return z * mp.sqrt(z) / mp.atan(mp.sqrt(z)) if z else z
+
+
 def atan_reduced(a):
     """atan(a) for 0 <= a <= 1."""
     z = a * a
-    tail = lambda z: (mpmath.atan(mpmath.sqrt(z)) / mpmath.sqrt(z) - 1) / z if z > mpf(2) ** -80 else -mpf(1) / 3  # noqa: E731
-    weight = lambda z: z * mpmath.sqrt(z) / mpmath.atan(mpmath.sqrt(z)) if z else z  # noqa: E731
-    p = polynomial(z, "(atan(a) / a - 1) / a^2 in a^2", tail, 0, 1, 11, weight)
+    p = polynomial(z, "(atan(a) / a - 1) / a^2 in a^2", odd_tail(mp.atan, -mpf(1) / 3), 0, 1, 11, atan_weight)
     return fma(a * z, p, a)
 
 
@@ -340,7 +367,10 @@ def erfc_positive(a):
 def erf(x):
     a = wide(clamp(magnitude(x), 0.0, 4.0))
     z = a * a
-    head = lambda z: mpmath.erf(mpmath.sqrt(z)) / mpmath.sqrt(z) if z > mpf(2) ** -80 else 2 / mpmath.sqrt(mp.pi)  # noqa: E731
+
+    def head(z):
+        return mp.erf(mp.sqrt(z)) / mp.sqrt(z) if z > mpf(2) ** -80 else 2 / mp.sqrt(mp.pi)
+
     p = polynomial(z, "erf(a) / a in a^2", head, 0, 1, 7, lambda z: 1 / head(z))
     return with_sign(narrow(select(a < 1.0, a * p, 1.0 - erfc_positive(a))), x)
 
@@ -351,6 +381,28 @@ def erfc(x):
 
 
 FUNCTIONS = [
-    exp, log, sin, cos, pow, tanh, atan2, acos, asin, tan, atan, exp2, expm1, log2, log10, log1p, sinh, cosh, asinh, acosh, atanh,
-    cbrt, erf, erfc,
+    exp,
+    log,
+    sin,
+    cos,
+    pow,
+    tanh,
+    atan2,
+    acos,
+    asin,
+    tan,
+    atan,
+    exp2,
+    expm1,
+    log2,
+    log10,
+    log1p,
+    sinh,
+    cosh,
+    asinh,
+    acosh,
+    atanh,
+    cbrt,
+    erf,
+    erfc,
 ]

@@ -1,6 +1,7 @@
 """Traces Python expressions over IR values into IR text, and into C for the exhaustive checks.
 
-In: a function over `Value`s. Out: the text of one IR function, straight-line but for `if_`. Equal expressions are one value.
+In: a function over `Value`s. Out: the text of one IR function, straight-line but for `if_`. Equal
+expressions are one value.
 
     >>> print(Trace("twice", ["f64"], lambda x: x + x).ir())
     func @twice(v0: f64) -> f64 {
@@ -11,10 +12,26 @@ In: a function over `Value`s. Out: the text of one IR function, straight-line bu
 
 import math
 
-C_TYPES = {"f32": "float", "f64": "double", "i32": "int32_t", "i64": "int64_t", "u32": "uint32_t", "u64": "uint64_t", "bool": "bool"}
+C_TYPES = {
+    "f32": "float",
+    "f64": "double",
+    "i32": "int32_t",
+    "i64": "int64_t",
+    "u32": "uint32_t",
+    "u64": "uint64_t",
+    "bool": "bool",
+}
 C_BINARY = {"add": "+", "sub": "-", "mul": "*", "div": "/", "and": "&", "or": "|", "xor": "^"}
 C_BINARY |= {"shl": "<<", "shr": ">>", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-C_CALLS = {"abs": "fabs", "sqrt": "sqrt", "rint": "rint", "fma": "fma", "copysign": "copysign", "trunc": "trunc", "floor": "floor"}
+C_CALLS = {
+    "abs": "fabs",
+    "sqrt": "sqrt",
+    "rint": "rint",
+    "fma": "fma",
+    "copysign": "copysign",
+    "trunc": "trunc",
+    "floor": "floor",
+}
 COMPARES = ("eq", "ne", "lt", "le", "gt", "ge", "isnan", "isfinite")
 
 current = None
@@ -269,7 +286,8 @@ class Trace:
     def n_ops(self):
         def count(block):
             return sum(
-                sum(map(count, line[2])) if line[0] == "if" else line[0] not in ("note", "const", "yield", "return") for line in block
+                sum(map(count, line[2])) if line[0] == "if" else line[0] not in ("note", "const", "yield", "return")
+                for line in block
             )
 
         return count(self.block)
@@ -309,7 +327,7 @@ class Trace:
                 if line[0] == "return":
                     out.append(f"return {line[1][0]};")
                 elif line[0] == "yield":
-                    out.extend(f"{result} = {value};" for result, value in zip(results, line[1]))
+                    out.extend(f"{result} = {value};" for result, value in zip(results, line[1], strict=True))
                 elif line[0] == "if":
                     out.extend(f"{C_TYPES[value.ty]} {value};" for value in line[3])
                     out.append(f"if ({line[1]}) {{")
