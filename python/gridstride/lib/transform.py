@@ -82,9 +82,7 @@ def transform_compose(position: Vector3, rotation: Quaternion, scale: Vector3):
 
 def transform_to_matrix(xform: Transformation):
     one = _element(xform)(1.0)
-    return transform_compose(
-        transform_get_translation(xform), transform_get_rotation(xform), vector(one, one, one)
-    )
+    return transform_compose(transform_get_translation(xform), transform_get_rotation(xform), vector(one, one, one))
 
 
 def transform_from_matrix(mat: Matrix44):

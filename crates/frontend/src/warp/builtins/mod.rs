@@ -28,6 +28,7 @@ pub(crate) use arguments::{Arg, Call};
 pub(crate) use library::{LIBRARY, outputs, without_outputs};
 
 use super::call::Args;
+use super::expression::suggest;
 use super::lower::Result;
 use super::{Lower, Operand, instance};
 use diagnostics::Span;
@@ -146,31 +147,9 @@ impl Lower<'_, '_> {
         let mut report = self.report("unknown-function", span, format!("there is no function `{name}` in kernels"));
         if let Some(help) = lookup::python_only(name) {
             report = report.help(help);
-        } else if let Some(known) = closest(name, &names()) {
+        } else if let Some(known) = suggest::closest(name, names().into_iter()) {
             report = report.help(format!("did you mean `{known}`?"));
         }
         self.emit(report)
     }
-}
-
-/// The name nearest to a mistyped one, if any is near.
-fn closest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
-    let limit = 1 + name.len() / 4;
-    let ranked = known.iter().map(|candidate| (distance(name, candidate), *candidate));
-    ranked.filter(|(distance, _)| *distance <= limit).min().map(|(_, candidate)| candidate)
-}
-
-/// Levenshtein's distance, row by row.
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = i;
-        row[0] = i + 1;
-        for (j, y) in b.bytes().enumerate() {
-            let replaced = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }

@@ -105,13 +105,6 @@ fn a_cross_product_needs_vectors() {
 }
 
 #[test]
-fn a_mistyped_name_finds_its_neighbor() {
-    assert_eq!(closest("noramlize", &names()), Some("normalize"));
-    assert_eq!(closest("atomicadd", &names()), Some("atomic_add"));
-    assert_eq!(closest("frobnicate_all", &names()), None);
-}
-
-#[test]
 fn no_name_is_both_a_row_and_a_library_function() {
     let rows: Vec<_> = FAMILIES.iter().flat_map(|rows| rows.iter().map(|row| row.name)).collect();
     for (i, name) in rows.iter().enumerate() {
