@@ -89,7 +89,7 @@ class Builtin:
         return self.__name__
 
 
-# Those that take types: the interpreter is only given values.
+# Those that take types or change what they are given: the interpreter is only given values.
 
 
 def _vector(*args: Any, length: int | None = None, dtype: Any = None) -> Any:
@@ -143,7 +143,17 @@ def _transform_identity(dtype: Any = float) -> Any:
     return _transformation(dtype=dtype)
 
 
+def _set_translation(xform: Any, p: Any) -> None:
+    xform.p = p
+
+
+def _set_rotation(xform: Any, q: Any) -> None:
+    xform.q = q
+
+
 _CONSTRUCTORS: dict[str, Any] = {
+    "transform_set_translation": _set_translation,
+    "transform_set_rotation": _set_rotation,
     "vector": _vector,
     "matrix": _matrix,
     "identity": _identity,
@@ -157,3 +167,11 @@ table: dict[str, Builtin] = {name: Builtin(name) for name in NAMES}
 # `wp.int` and `wp.float` are casts, and types where one is asked for.
 table["int"].__gs_type__ = _types.int32.__gs_type__  # type: ignore[attr-defined]
 table["float"].__gs_type__ = _types.float32.__gs_type__  # type: ignore[attr-defined]
+
+
+def find(name: str) -> Any:
+    """The function or type of the kernel language that a bare name in a kernel means, or None."""
+    from gridstride import _named
+
+    found = table.get(name) or _named.named.get(name)
+    return found or next((cls for cls in _types.scalar_and_bool_types if cls.__name__ == name), None)

@@ -332,14 +332,29 @@ class transform_base(vector_base):
             return
         if len(args) > 2 or (args and p is not None) or (len(args) == 2 and q is not None):
             raise ValueError(f"{type(self).__name__} takes a position and a rotation, or 7 numbers")
-        if len(args) == 1 and isinstance(args[0], _NUMBERS) and q is None:
-            super().__init__(args[0])
+        if len(args) == 1 and q is None and not hasattr(args[0], "__len__"):
+            self._fill(args[0])
             return
         p = args[0] if args else (0.0, 0.0, 0.0) if p is None else p
         q = args[1] if len(args) == 2 else (0.0, 0.0, 0.0, 1.0) if q is None else q
+        for name, part in (("p", p), ("q", q)):
+            if not hasattr(part, "__len__"):
+                found = type(part).__name__
+                raise TypeError(
+                    f"Invalid argument '{name}' in transformation constructor: expected a sequence, got {found}"
+                )
         if len(p) != 3 or len(q) != 4:
             raise ValueError(f"{type(self).__name__} takes a position of 3 and a rotation of 4 components")
         super().__init__(*p, *q)
+
+    def _fill(self, value: Any) -> None:
+        try:
+            super().__init__(float(value))
+        except TypeError:
+            found = type(value).__name__
+            raise TypeError(
+                f"Invalid argument in transformation constructor: expected a scalar value, got {found}"
+            ) from None
 
     @property
     def p(self) -> Any:
@@ -392,7 +407,11 @@ def make_class(kind: str, shape: tuple[int, ...], scalar: Any, name: str | None 
     length = 1
     for extent in shape:
         length *= extent
-    if kind == "vector":
+    ty = None
+    if length == 0:
+        # Only the host has values without components: kernels have no type for them.
+        default = f"{kind}(shape={shape}, dtype={scalar.__name__})"
+    elif kind == "vector":
         ty, default = Type.vector(elem, length), f"vector(length={length}, dtype={scalar.__name__})"
     elif kind == "matrix":
         ty, default = Type.matrix(elem, *shape), f"matrix(shape={shape}, dtype={scalar.__name__})"
@@ -403,7 +422,6 @@ def make_class(kind: str, shape: tuple[int, ...], scalar: Any, name: str | None 
         "__slots__": (),
         "__module__": "gridstride",
         "__doc__": f"{kind} of {' x '.join(map(str, shape))} `{scalar.__name__}`.",
-        "__gs_type__": ty,
         "_wp_scalar_type_": scalar,
         "_type_": scalar._type_,
         "_shape_": shape,
@@ -412,8 +430,11 @@ def make_class(kind: str, shape: tuple[int, ...], scalar: Any, name: str | None 
     }
     if kind in ("vector", "quat"):
         members.update(zip(_AXES[:length], _AXIS_PROPERTIES, strict=False))
+    if ty is not None:
+        members["__gs_type__"] = ty
     found = _made[key] = type(name or default, (_BASES[kind],), members)
-    _types.classes[ty] = found
+    if ty is not None:
+        _types.classes[ty] = found
     return found
 
 
@@ -451,8 +472,8 @@ def vector(length: Any, dtype: Any) -> Any:
     if length is Any or _is_open(dtype):
         return _generic("vector", (length,), dtype)
     length = operator.index(length)
-    if length < 1:
-        raise ValueError(f"a vector has at least 1 component, not {length}")
+    if length < 0:
+        raise ValueError(f"a vector cannot have {length} components")
     return make_class("vector", (length,), _scalar_class(dtype))
 
 
@@ -462,8 +483,8 @@ def matrix(shape: tuple[Any, Any], dtype: Any) -> Any:
     if rows is Any or cols is Any or _is_open(dtype):
         return _generic("matrix", (rows, cols), dtype)
     rows, cols = operator.index(rows), operator.index(cols)
-    if rows < 1 or cols < 1:
-        raise ValueError(f"a matrix has at least one row and column, not {rows} x {cols}")
+    if rows < 0 or cols < 0:
+        raise ValueError(f"a matrix cannot have {rows} x {cols} components")
     return make_class("matrix", (rows, cols), _scalar_class(dtype))
 
 

@@ -118,6 +118,13 @@ def test_transforms():
     t.p = (4.0, 5.0, 6.0)
     assert t == wp.transform(p=(4, 5, 6), q=(0, 0, 1, 0)) == wp.transform(4, 5, 6, 0, 0, 1, 0)
     assert wp.transform_identity(dtype=wp.float64) == wp.transformd()
+    wp.transform_set_translation(t, wp.vec3(7, 8, 9))
+    assert t.p == (7, 8, 9)
+    assert list(wp.transform(np.float16(1.5))) == [1.5] * 7
+    with pytest.raises(TypeError, match="expected a scalar value, got object"):
+        wp.transform(object())
+    with pytest.raises(TypeError, match="'q' in transformation constructor"):
+        wp.transform((1.0, 2.0, 3.0), 4.0)
     with pytest.raises(ValueError, match="position of 3"):
         wp.transform((1.0, 2.0), (0.0, 0.0, 0.0, 1.0))
 
@@ -143,10 +150,16 @@ def test_numpy_sees_components():
     assert np.asarray([wp.vec2(1, 2), wp.vec2(3, 4)]).tolist() == [[1, 2], [3, 4]]
 
 
-@pytest.mark.parametrize("make", [lambda: wp.types.vector(0, float), lambda: wp.types.matrix((2, 0), float)])
-def test_empty_types_are_refused(make):
-    with pytest.raises(ValueError, match="at least"):
+@pytest.mark.parametrize("make", [lambda: wp.types.vector(-1, float), lambda: wp.types.matrix((2, -1), float)])
+def test_negative_sizes_are_refused(make):
+    with pytest.raises(ValueError, match="cannot have"):
         make()
+
+
+def test_values_without_components_stay_on_the_host():
+    assert list(wp.types.vector(0, float)()) == []
+    with pytest.raises(TypeError, match="not a data type"):
+        wp.zeros(3, dtype=wp.types.vector(0, float))
 
 
 def test_generic_types_make_no_values():

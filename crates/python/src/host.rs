@@ -146,9 +146,9 @@ impl<'py> LiveHost<'py> {
         if let Some(found) = py.import(intern!(py, "builtins"))?.getattr_opt(name)? {
             return Ok(Some(found));
         }
-        // As in Warp, a kernel may leave out the module of a function of the language.
-        let table = py.import(intern!(py, "gridstride._builtins"))?.getattr(intern!(py, "table"))?;
-        table.cast::<PyDict>()?.get_item(name)
+        // As in Warp, a kernel may leave out the module of a function or type of the language.
+        let found = py.import(intern!(py, "gridstride._builtins"))?.call_method1(intern!(py, "find"), (name,))?;
+        Ok(if found.is_none() { None } else { Some(found) })
     }
 
     fn find_value(&self, scope: ObjectId, expression: &str, locals: &[(String, HostValue)]) -> PyResult<HostValue> {
