@@ -202,13 +202,12 @@ fn select(func: &Function, inst: &Inst) -> Option<Simpler> {
     if let Some(not) = defined_by(func, condition, Op::Not) {
         return Some(Simpler::Op(Op::Select, vec![not.operands[0], b, a], Attr::None));
     }
-    if func.ty(a).as_scalar() != Some(Scalar::Bool) {
-        return None;
-    }
-    match (func.as_const(a), func.as_const(b)) {
-        (Some(x), Some(_)) if x.0 != 0 => Some(Simpler::Value(condition)),
-        (Some(_), Some(_)) => Some(Simpler::Op(Op::Not, vec![condition], Attr::None)),
-        _ => None,
+    let (x, y) = (func.as_const(a)?, func.as_const(b)?);
+    match (x.0, y.0) {
+        _ if x == y => Some(Simpler::Value(a)),
+        _ if func.ty(a).as_scalar() != Some(Scalar::Bool) => None,
+        (0, _) => Some(Simpler::Op(Op::Not, vec![condition], Attr::None)),
+        _ => Some(Simpler::Value(condition)),
     }
 }
 
