@@ -87,7 +87,7 @@ impl Run {
 
     fn interpret(&self, module: &Module) -> Result<Expected, String> {
         let func = module.find(&self.func).ok_or("the function is gone")?;
-        let program = Program::new(module);
+        let program = Program::new(&expanded(module));
         let (args, memory) = lay_out(&self.args);
         if module.func(func).kind == FunctionKind::Kernel {
             let fault = Fault::default();
@@ -308,9 +308,16 @@ impl Text<'_> {
     }
 }
 
+/// With the math that compiled code has, not the platform's.
+fn expanded(module: &Module) -> Module {
+    let mut module = module.clone();
+    let _ = transform::expand_math(&mut module);
+    module
+}
+
 /// For tests that run modules of their own: results by the interpreter as text, or the fault.
 pub fn interpret(module: &Module, func: FuncRef, args: &[InterpValue]) -> String {
-    match interp::call(module, func, args) {
+    match interp::call(&expanded(module), func, args) {
         Ok(results) => results.iter().map(print).collect::<Vec<_>>().join(", "),
         Err(interp::Error::Fault(record)) => format!("faults at site {} with {:?}", record.site, record.values),
         Err(error) => error.to_string(),
