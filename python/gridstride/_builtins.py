@@ -22,7 +22,7 @@ bvh_get_group_root bvh_query_aabb bvh_query_aabb_tiled bvh_query_capsule bvh_que
 bvh_query_ray bvh_query_ray_tiled bvh_query_sphere cast cbrt ceil clamp closest_point_edge_edge copysign cos cosh
 cross curlnoise cw_div cw_mul ddot degrees dense_chol dense_gemm dense_gemm_batched dense_solve dense_solve_batched
 dense_subs determinant diag div div_approx dot eig3 erf erfc erfcinv erfinv exp expect_eq expect_near expect_neq float
-floor floordiv frac get_diag hash_grid_point_id hash_grid_query hash_grid_query_next identity int intersect_tri_tri
+floor floordiv fma frac get_diag hash_grid_point_id hash_grid_query hash_grid_query_next identity int intersect_tri_tri
 inverse inverse_approx invert isfinite isinf isnan len length length_sq lerp log log10 log2 lower_bound lshift matrix
 matrix_from_cols matrix_from_rows max mesh_eval_face_normal mesh_eval_position mesh_eval_velocity mesh_get
 mesh_get_bvh mesh_get_group_root mesh_get_index mesh_get_point mesh_get_velocity mesh_query_aabb mesh_query_aabb_next
