@@ -18,7 +18,7 @@ The names are those of NVIDIA Warp, so that its programs run after this import l
 from typing import Any
 
 from gridstride import _native, config, types, utils
-from gridstride._array import array, array1d, array2d, array3d, array4d
+from gridstride._array import array, array1d, array2d, array3d, array4d, fixedarray
 from gridstride._builtins import Builtin
 from gridstride._builtins import table as _builtin_table
 from gridstride._constants import (
@@ -69,7 +69,9 @@ from gridstride._device import (
     get_cuda_device,
     get_cuda_device_count,
     get_cuda_devices,
+    get_cuda_driver_version,
     get_cuda_supported_archs,
+    get_cuda_toolkit_version,
     get_device,
     get_devices,
     get_preferred_device,
@@ -109,6 +111,17 @@ from gridstride._kernel import (
     static,
 )
 from gridstride._launch import Launch, get_suggested_block_size, launch, launch_tiled
+from gridstride._logger import (
+    LOG_DEBUG,
+    LOG_ERROR,
+    LOG_INFO,
+    LOG_WARNING,
+    Logger,
+    ScopedLogger,
+    ScopedLogLevel,
+    get_logger,
+    set_logger,
+)
 from gridstride._map import map  # noqa: A004 - Warp's name
 from gridstride._named import named as _named_types
 from gridstride._numpy import dtype_from_numpy, dtype_to_numpy
@@ -143,14 +156,16 @@ from gridstride._types import (
     int16,
     int32,
     int64,
+    ref,
     uint8,
     uint16,
     uint32,
     uint64,
 )
+from gridstride._unbuilt import table as _unbuilt_table
 from gridstride._vector import matrix as mat
 from gridstride._vector import vector as vec
-from gridstride.config import LOG_DEBUG, LOG_ERROR, LOG_INFO, LOG_WARNING, DeterministicMode
+from gridstride.config import DeterministicMode
 from gridstride.types import type_size_in_bytes, types_equal
 
 __version__: str = _native.__version__
@@ -158,10 +173,11 @@ CompileError = _native.CompileError
 KernelFault = _native.KernelFault
 # Warp's names for what a kernel in error raises.
 WarpCodegenError = WarpCodegenTypeError = WarpCodegenValueError = CompileError
-WarpCodegenAttributeError = WarpCodegenKeyError = CompileError
+WarpCodegenAttributeError = WarpCodegenKeyError = WarpCodegenIndexError = CompileError
 # `int`, `float` and Python's other builtins act as kernel functions under their own names.
 globals().update(_builtin_table)
 globals().update(_named_types)
+globals().update(_unbuilt_table)
 
 __all__ = [name for name in globals() if not name.startswith("_")]
 

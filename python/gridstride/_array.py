@@ -36,6 +36,12 @@ class _InstanceType:
         return _types.Type.array(instance._type, instance.ndim)
 
 
+def fixedarray(dtype: Any = Any, shape: Any = None) -> ArrayAnnotation:
+    """Annotation of a function's result: an array that the function made with `wp.zeros(shape=…)`."""
+    ndim = 1 if shape is None or isinstance(shape, int) else len(shape)
+    return ArrayAnnotation(dtype, ndim)
+
+
 class array(_native.Array):  # noqa: N801 - Warp's name
     """A view of device memory with a shape.
 

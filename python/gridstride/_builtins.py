@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gridstride import _native, _types
+from gridstride import _native, _types, _unbuilt
 
 _TEXT = """
 abs acos acosh add address_of argmax argmin asin asinh atan atan2 atanh atomic_add atomic_and atomic_cas atomic_exch
@@ -81,6 +81,12 @@ class Builtin:
         found = _types.result(_native.call(name, args))
         # In a kernel these change the state that they are given; here it stays, and only the sample is of use.
         return found[0] if name.startswith(_RANDOM) and isinstance(found, tuple) else found
+
+    def __getitem__(self, key: Any) -> Any:
+        # `wp.tile[float, 8]` in annotations.
+        if self.__name__ not in ("tile", "tile_stack"):
+            raise TypeError(f"`{self.__name__}` is a function and cannot be subscripted")
+        return _unbuilt.Unbuilt(self.__name__)
 
     def __repr__(self) -> str:
         return f"<builtin {self.__name__}>"
@@ -154,6 +160,8 @@ def _set_rotation(xform: Any, q: Any) -> None:
 _CONSTRUCTORS: dict[str, Any] = {
     "transform_set_translation": _set_translation,
     "transform_set_rotation": _set_rotation,
+    "tile": _unbuilt.Unbuilt("tile"),
+    "tile_stack": _unbuilt.Unbuilt("tile_stack"),
     "vector": _vector,
     "matrix": _matrix,
     "identity": _identity,

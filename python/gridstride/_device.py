@@ -183,6 +183,16 @@ def is_cuda_driver_initialized() -> bool:
     return False
 
 
+def get_cuda_driver_version() -> tuple[int, int] | None:
+    """Version of the CUDA driver: None without one."""
+    return None
+
+
+def get_cuda_toolkit_version() -> tuple[int, int] | None:
+    """Version of the CUDA toolkit: None, for none is needed."""
+    return None
+
+
 def is_mempool_supported(device: DeviceLike) -> bool:
     """Whether the device has stream-ordered memory pools: the CPU has not."""
     get_device(device)

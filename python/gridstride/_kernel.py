@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import Any
 
-from gridstride import _annotations, _native, _source, _types, config
+from gridstride import _annotations, _native, _source, _types, _unbuilt, config
 
 _KERNEL_OPTIONS = {
     "enable_backward",
@@ -188,6 +188,7 @@ class Kernel(_native.Kernel):
                 "fast_math": bool(given["fast_math"]),
                 "max_unroll": int(given["max_unroll"]),
                 "cache_dir": config.cache_dir(),
+                "in_order": given["deterministic"] != config.DeterministicMode.NOT_GUARANTEED,
             }
             self._stamp = stamp
         return self._launch_options
@@ -305,6 +306,9 @@ def overload(kernel: Any, arg_types: Sequence[Any] | Mapping[str, Any] | None = 
     if not isinstance(kernel, Kernel):
         raise TypeError(f"expected a kernel, got {_types.describe(type(kernel))}")
     names = list(kernel._annotations)
+    given_types = arg_types.values() if isinstance(arg_types, Mapping) else arg_types
+    if any(isinstance(ty, _unbuilt.Unbuilt) for ty in given_types):
+        return kernel
     if isinstance(arg_types, Mapping):
         unknown = arg_types.keys() - kernel._annotations.keys()
         if unknown:
@@ -399,6 +403,20 @@ def func_replay(forward: Function) -> Callable[[Callable[..., Any]], Callable[..
     return decorate
 
 
+class NativeSnippet:
+    """A function given as C++ text, which Gridstride does not compile. Kernels that call it are refused."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.__name__ = function.__name__
+        self.func = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Raises `NotImplementedError`."""
+        raise NotImplementedError(
+            f"`{self.__name__}` is C++ text (func_native), which is not supported: write a wp.func"
+        )
+
+
 def func_native(snippet: str, adj_snippet: str | None = None, replay_snippet: str | None = None) -> Any:
-    """Functions written as C++ text are not supported: raises `NotImplementedError`."""
-    raise NotImplementedError("functions written as C++ text (func_native) are not supported: write a wp.func")
+    """Marks a function as written in C++ text. Those are not supported: calling one, or a kernel that does, raises."""
+    return NativeSnippet

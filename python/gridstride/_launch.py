@@ -13,7 +13,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from gridstride import _device, _native, config
+from gridstride import _device, _native, _runtime_tape, config
 from gridstride._kernel import Kernel
 
 _settings = config.__dict__
@@ -86,6 +86,16 @@ class Launch:
         self._recorded.launch()
 
 
+def _in_order(*args: Any) -> Any:
+    """A launch on one core: its threads run one after the other, so that sums of floats are the same in every run."""
+    n_threads = _native.get_num_threads()
+    _native.set_num_threads(1)
+    try:
+        return _native.launch(*args)
+    finally:
+        _native.set_num_threads(n_threads)
+
+
 def launch(
     kernel: Kernel,
     dim: int | Sequence[int],
@@ -134,7 +144,10 @@ def launch(
     if _settings["print_launches"]:
         print(f"kernel: {kernel.key}  dim: {dim}  inputs: {len(inputs)}  outputs: {len(outputs)}  device: {place}")
     options = kernel._launch_options if is_current else kernel.compile_options()
-    recorded = _native.launch(kernel, dim, inputs, outputs, place.alias, record_cmd, options)
+    run = _in_order if options["in_order"] else _native.launch
+    recorded = run(kernel, dim, inputs, outputs, place.alias, record_cmd, options)
+    if _runtime_tape.active is not None and record_tape and not record_cmd:
+        _runtime_tape.active.record_launch(kernel, dim, max_blocks, inputs, outputs, place, block_dim or 0)
     if record_cmd:
         return Launch(recorded, kernel, dim, [*inputs, *outputs], place)
     return None

@@ -78,11 +78,11 @@ class ArrayAnnotation:
 
     def __init__(self, dtype: Any, ndim: int) -> None:
         if isinstance(dtype, tuple):
-            dtype, ndim = dtype
-            # `array[float, Literal[2]]` is how type checkers take a number.
-            ndim = typing.get_args(ndim)[0] if typing.get_args(ndim) else ndim
+            if len(dtype) != 2:
+                raise TypeError("an array annotation takes an element type and a number of dimensions")
+            dtype, ndim = dtype[0], _types.literal(dtype[1])
         if not 1 <= ndim <= MAX_RANK:
-            raise ValueError(f"an array has 1 to {MAX_RANK} dimensions, not {ndim}")
+            raise ValueError(f"ndim must be between 1 and {MAX_RANK}, not {ndim!r}")
         element = _types.element_pattern(dtype)
         self.ndim = ndim
         if isinstance(element, tuple):

@@ -20,7 +20,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from gridstride import _annotations, _types
+from gridstride import _annotations, _types, _unbuilt
 from gridstride._types import Type
 from gridstride._vector import composite, round_to
 
@@ -216,6 +216,8 @@ def _make_struct(cls: type, annotations: dict[str, Any]) -> Any:
             ty = _types.native_type(annotation)
         except TypeError as error:
             raise TypeError(f"field `{name}` of struct `{cls.__name__}`: {error}") from None
+        if isinstance(annotation, _unbuilt.Unbuilt):
+            return _unbuilt.Unbuilt(cls.__name__)
         if isinstance(ty, tuple):
             if ty[0] == "array" and isinstance(ty[1], Type):
                 ty = Type.array(ty[1], ty[2])

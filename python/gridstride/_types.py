@@ -382,6 +382,47 @@ def dtype_class(dtype: DType) -> Any:
     raise TypeError(f"{describe(dtype)} is not a data type of the kernel language")
 
 
+def literal(value: Any) -> Any:
+    """`2` of `Literal[2]`, as type checkers want numbers in annotations; other values as they are."""
+    if typing.get_origin(value) is not typing.Literal:
+        return value
+    values = typing.get_args(value)
+    if len(values) != 1:
+        raise TypeError(f"Expected a single Literal value, got {len(values)}")
+    return values[0]
+
+
+class Reference:
+    """The annotation `wp.ref[T]` of a function's parameter: what the function assigns to it, its caller sees."""
+
+    __slots__ = ("__gs_type__", "dtype")
+
+    def __init__(self, dtype: Any) -> None:
+        self.dtype = _PYTHON.get(dtype, dtype)
+        self.__gs_type__ = ("ref", native_type(dtype))
+
+    @property
+    def value_type(self) -> Any:
+        """The type referred to."""
+        return self.dtype
+
+    def __eq__(self, other: object) -> builtins.bool:
+        return isinstance(other, Reference) and self.dtype == other.dtype
+
+    def __hash__(self) -> int:
+        return hash((Reference, self.dtype))
+
+    def __repr__(self) -> str:
+        return f"wp.ref[{getattr(self.dtype, '__name__', self.dtype)}]"
+
+
+class ref:  # noqa: N801 - Warp's name
+    """`wp.ref[T]` annotates a parameter of a `@wp.func` that is passed by reference."""
+
+    def __class_getitem__(cls, dtype: Any) -> Reference:
+        return Reference(dtype)
+
+
 def describe(annotation: Any) -> str:
     """Short text for an annotation in messages."""
     name = getattr(annotation, "__name__", None)

@@ -479,6 +479,11 @@ def vector(length: Any, dtype: Any) -> Any:
 
 def matrix(shape: tuple[Any, Any], dtype: Any) -> Any:
     """The matrix type of `shape` = (rows, columns) over a scalar type; parts may be open as in `vector`."""
+    if len(shape) != 2:
+        s = "" if len(shape) == 1 else "s"
+        raise ValueError(
+            f"Matrix shape must have exactly two dimensions, got {len(shape)} dimension{s} in shape {shape}"
+        )
     rows, cols = shape
     if rows is Any or cols is Any or _is_open(dtype):
         return _generic("matrix", (rows, cols), dtype)

@@ -15,6 +15,15 @@ from typing import Any
 
 from gridstride import _native
 
+
+class DeterministicMode(enum.IntEnum):
+    """Whether atomic operations on floats give the same bits in every run."""
+
+    NOT_GUARANTEED = 0
+    RUN_TO_RUN = 1
+    GPU_TO_GPU = 2
+
+
 version: str = "1.19.0"
 """The Warp version whose API this package follows."""
 
@@ -48,7 +57,8 @@ block_dim: int = 256
 compile_time_trace: bool = False
 cpu_compiler_flags: str | None = None
 cuda_output: str | None = None
-deterministic: Any = False
+deterministic: DeterministicMode = DeterministicMode.NOT_GUARANTEED
+"""Other than `NOT_GUARANTEED`: launches on the CPU run their threads in order, on one core."""
 deterministic_debug: bool = False
 deterministic_max_records: int | None = None
 enable_cpu_blocks: bool = False
@@ -77,14 +87,6 @@ verify_cuda: bool = False
 LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERROR = 10, 20, 30, 40
 
 
-class DeterministicMode(enum.IntEnum):
-    """How far results of atomics are the same again. On the CPU integer atomics always are; float sums may differ."""
-
-    NOT_GUARANTEED = 0
-    RUN_TO_RUN = 1
-    GPU_TO_GPU = 2
-
-
 class _Config(pytypes.ModuleType):
     """Counts changes, so that a launch need not read every setting."""
 
@@ -92,6 +94,8 @@ class _Config(pytypes.ModuleType):
         if not name.startswith("_"):
             if name not in self.__dict__:
                 warnings.warn(f"gridstride.config has no setting `{name}`: it has no effect", stacklevel=2)
+            elif name == "deterministic" and not isinstance(value, DeterministicMode):
+                raise ValueError(f"config.deterministic is a wp.DeterministicMode, not {value!r}")
             elif name == "mode" and value not in ("release", "debug"):
                 raise ValueError(f"config.mode is 'release' or 'debug', not {value!r}")
             self.__dict__["_changes"] += 1

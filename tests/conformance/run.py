@@ -3,8 +3,10 @@
     python tests/conformance/run.py [--quick] [--only GLOB] [--update] [--reasons]
 
 The suite comes from the `warp-lang` wheel on PyPI, which pip downloads into a cache folder outside the repository; no
-file of it is copied here. `expected.tsv` lists for each module how many tests pass: fewer is a failure of this command,
-more is a gain that `--update` records. `excluded.tsv` lists tests that assert the peer's internals, each with its reason.
+file of it is copied here. `expected.tsv` lists for each module how many tests pass: fewer is a failure of this
+command,
+more is a gain that `--update` records. `excluded.tsv` lists tests that assert the peer's internals, each with its
+reason.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     python -m gridstride.compat PROGRAM [ARGUMENTS]
 
-Submodules that Gridstride has (`warp.types`, `warp.config`, `warp.utils`) are found too; others are
-missing, as they are from Gridstride.
+Submodules that Gridstride has (`warp.types`, `warp.config`, `warp.utils`) are found too. Those that it lacks, and
+Warp's private ones, can be imported; what is used of them and has no counterpart raises `NotImplementedError`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,11 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
+from gridstride.compat.absent import AbsentModule
+
 _ALIASES = {"warp": "gridstride"}
+# Warp's modules that programs import at their top, whether or not Gridstride has them.
+_WARP_MODULES = frozenset(["autograd", "fem", "geometry", "optim", "render", "sim", "sparse"])
 # Front ends under their own names, once they exist.
 _OPTIONAL = {"numba": "gridstride.numba", "cupy": "gridstride.cupy", "cupyx": "gridstride.cupyx"}
 
@@ -33,20 +37,30 @@ class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if head not in self.aliases:
             return None
         name = f"{self.aliases[head]}.{rest}" if rest else self.aliases[head]
-        try:
-            if importlib.util.find_spec(name) is None:
-                return None
-        except ModuleNotFoundError:
-            return None
+        first = rest.partition(".")[0]
+        if first == "_src":
+            name = "gridstride.compat.internals" + rest.removeprefix("_src")
         spec = importlib.machinery.ModuleSpec(fullname, self, is_package=True)
         spec.loader_state = name
-        return spec
+        try:
+            if importlib.util.find_spec(name) is not None:
+                return spec
+        except ModuleNotFoundError:
+            pass
+        if head == "warp" and first in _WARP_MODULES | {"_src"}:
+            spec.loader_state = ""
+            return spec
+        return None
 
     def create_module(self, spec: Any) -> ModuleType:
+        if not spec.loader_state:
+            return AbsentModule(spec.name)
         return importlib.import_module(spec.loader_state)
 
     def exec_module(self, module: ModuleType) -> None:
         # The module ran under its own name; only its import record was replaced.
+        if isinstance(module, AbsentModule):
+            return
         name = module.__spec__.loader_state if module.__spec__ else module.__name__
         module.__spec__ = importlib.util.spec_from_loader(name, None) if module.__spec__ is None else module.__spec__
 
@@ -63,6 +77,11 @@ def install() -> None:
         except ModuleNotFoundError:
             continue
     sys.meta_path.insert(0, _Alias(aliases))
+    import gridstride
+    from gridstride.compat import internals
+
+    # Programs write `wp._src.types.…` without importing it.
+    gridstride._src = internals  # type: ignore[attr-defined]
 
 
 def run(program: str, arguments: Sequence[str]) -> None:

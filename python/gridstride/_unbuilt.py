@@ -1,0 +1,40 @@
+"""Kinds of objects that Warp has and Gridstride does not have yet, as annotations and constructors.
+
+A module that mentions them can be imported: as an annotation one stands for any type. Making one raises
+`NotImplementedError`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Unbuilt:
+    """Stands for `wp.NAME` in annotations; `wp.NAME(…)` with data raises `NotImplementedError`."""
+
+    __gs_type__ = ("any",)
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Unbuilt:
+        if not args and set(kwargs) <= {"dtype", "ndim", "shape", "capacity", "storage"} and kwargs:
+            return self
+        raise NotImplementedError(f"`{self.__name__}` is not available yet")
+
+    def __getitem__(self, key: Any) -> Unbuilt:
+        return self
+
+    def __or__(self, other: Any) -> Any:
+        return Any
+
+    __ror__ = __or__
+
+    def __repr__(self) -> str:
+        return f"gridstride.{self.__name__}"
+
+
+_FABRIC = "fabricarray fabricarrayarray indexedfabricarray indexedfabricarrayarray"
+_GEOMETRY = "Bvh Mesh HashGrid Volume BvhQuery BvhQueryTiled HashGridQuery MeshQuery MeshQueryAABB MeshQueryAABBTiled"
+_QUERIES = "MeshQueryPoint MeshQueryRay Texture Texture1D Texture2D Texture3D"
+table: dict[str, Unbuilt] = {name: Unbuilt(name) for name in f"{_FABRIC} {_GEOMETRY} {_QUERIES}".split()}

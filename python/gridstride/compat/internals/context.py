@@ -1,0 +1,79 @@
+"""`warp._src.context`: classes by the names that Warp's private module gives them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gridstride
+from gridstride import Device as Device
+from gridstride import Function as Function
+from gridstride import Kernel as Kernel
+from gridstride import Launch as Launch
+from gridstride import Module as Module
+from gridstride import _builtins
+from gridstride import get_device as get_device
+from gridstride import launch as launch
+from gridstride.compat.absent import attribute
+from gridstride.types import type_repr
+
+
+class NativeLibrary:
+    """The calls into Warp's native library that have a meaning here."""
+
+    def wp_is_error_output_enabled(self) -> bool:
+        """Whether native code prints errors: it never does here."""
+        return False
+
+    def wp_set_error_output_enabled(self, enabled: bool) -> None:
+        """Nothing to switch: errors are raised, not printed."""
+
+    def wp_is_mathdx_enabled(self) -> int:
+        """0: NVIDIA's MathDx library is not part of Gridstride."""
+        return 0
+
+    def wp_is_cuda_enabled(self) -> int:
+        """Whether there is a CUDA device."""
+        return int(gridstride.is_cuda_available())
+
+    def wp_is_debug_enabled(self) -> int:
+        """0: release builds."""
+        return 0
+
+    def __getattr__(self, name: str) -> Any:
+        return attribute("context.runtime.core", name)
+
+
+class Runtime:
+    """The part of Warp's runtime object that needs no native library of Warp's."""
+
+    core = NativeLibrary()
+    driver_version = None
+    toolkit_version = None
+    nvrtc_supported_archs: tuple[int, ...] = ()
+
+    @property
+    def is_cuda_enabled(self) -> bool:
+        """Whether CUDA code can be built."""
+        return gridstride.is_cuda_available()
+
+    def get_error_string(self) -> str:
+        """The last error of the native library: there is none here, errors are raised where they happen."""
+        return ""
+
+
+runtime = Runtime()
+builtin_functions = _builtins.table
+
+
+def type_str(annotation: Any) -> str:
+    """Short text for a type."""
+    return type_repr(annotation)
+
+
+def _is_graph_capture_allocation_supported(device: Any) -> bool:
+    """Whether arrays can be made while a graph is recorded."""
+    return False
+
+
+def __getattr__(name: str) -> Any:
+    return attribute("context", name)

@@ -1,0 +1,83 @@
+"""Names of Warp that programs import under `gridstride.compat`, whether or not they mean something here."""
+
+import subprocess
+import sys
+
+import pytest
+
+import gridstride as wp
+
+PROGRAM = """
+import gridstride.compat
+gridstride.compat.install()
+import warp as wp
+import warp.sparse
+from warp._src.build import build_cpu
+from warp._src.context import Kernel, ModuleBuilder, runtime
+from warp._src.types import Vector, np_dtype_to_warp_type
+import numpy as np
+
+assert Kernel is wp.Kernel and Vector[float, 3] is wp.vec3 and np_dtype_to_warp_type[np.float32] is wp.float32
+assert runtime.core.wp_is_mathdx_enabled() == 0
+for use in (lambda: ModuleBuilder({}), lambda: build_cpu("x"), lambda: warp.sparse.bsr_zeros(1, 1, float)):
+    try:
+        use()
+    except NotImplementedError as error:
+        assert "no counterpart" in str(error)
+    else:
+        raise AssertionError("an absent name did something")
+"""
+
+
+def test_private_names_import_and_absent_ones_say_so():
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_kinds_that_are_not_built_are_annotations_only():
+    @wp.kernel
+    def reads(mesh: wp.array(dtype=float), other: wp.fabricarray[float]):
+        mesh[0] = 1.0
+
+    assert reads.key == "test_kinds_that_are_not_built_are_annotations_only__locals__reads"
+    with pytest.raises(NotImplementedError, match="fabricarray"):
+        wp.fabricarray(data=1)
+
+
+def test_messages_go_to_the_logger():
+    seen = []
+
+    class Quiet:
+        def debug(self, message): ...
+
+        def info(self, message): ...
+
+        def warning(self, message, category=None, stacklevel=1):
+            seen.append(message)
+
+        def error(self, message): ...
+
+    from gridstride._logger import log_warning
+
+    with wp.ScopedLogger(Quiet()):
+        log_warning("twice", once=True)
+        log_warning("twice", once=True)
+        with wp.ScopedLogLevel(wp.LOG_ERROR):
+            log_warning("too quiet")
+    assert seen == ["twice"]
+    with pytest.raises(TypeError, match="method `debug`"):
+        wp.set_logger(object())
+
+
+def test_deterministic_launches_add_in_order():
+    @wp.kernel(module="unique", module_options={"deterministic": wp.DeterministicMode.RUN_TO_RUN})
+    def total(x: wp.array(dtype=float), out: wp.array(dtype=float)):
+        wp.atomic_add(out, 0, x[wp.tid()])
+
+    values = wp.array([1e8, 1.0, -1e8, 1.0] * 4096, dtype=float)
+    sums = set()
+    for _ in range(5):
+        out = wp.zeros(1)
+        wp.launch(total, dim=values.size, inputs=[values, out])
+        sums.add(float(out.numpy()[0]))
+    assert len(sums) == 1
