@@ -82,7 +82,9 @@ class ArrayAnnotation:
                 raise TypeError("an array annotation takes an element type and a number of dimensions")
             dtype, ndim = dtype[0], _types.literal(dtype[1])
         if not 1 <= ndim <= MAX_RANK:
-            raise ValueError(f"ndim must be between 1 and {MAX_RANK}, not {ndim!r}")
+            raise ValueError(
+                f"ndim must be between 1 and {MAX_RANK}: an array has 1 to {MAX_RANK} dimensions, not {ndim}"
+            )
         element = _types.element_pattern(dtype)
         self.ndim = ndim
         if isinstance(element, tuple):
