@@ -61,3 +61,17 @@ proptest! {
         prop_assert!(!changed.0, "{}\n{}", before, module);
     }
 }
+
+/// As deep as the verifier allows; test threads have small stacks.
+#[test]
+fn deep_nests_pass() {
+    let depth = 490;
+    let mut text = String::from("func @f(v0: bool, v1: i32) -> i32 { v2: i32 = const 1\n");
+    text.push_str(&"if v0 { loop { if v0 { return v1 }\n".repeat(depth));
+    text.push_str(&"break }\nyield }\n".repeat(depth));
+    text.push_str("return v2 }\nfunc @main(v0: bool, v1: i32) -> i32 { v2: i32 = call @f(v0, v1)\nreturn v2 }");
+    let mut module = ir::parse::parse_module(&text).unwrap();
+    assert_eq!(verify::verify(&module), Ok(()));
+    optimize(&mut module);
+    assert!(!module.to_string().contains("call"));
+}
