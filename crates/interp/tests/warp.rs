@@ -279,3 +279,8 @@ def f(n):
 ";
     assert_eq!(run_text(text, &[InterpValue::i32(2)]), "3");
 }
+
+#[test]
+fn builtins_and_types_are_known_by_their_bare_names() {
+    assert_eq!(run("x", &[InterpValue::f32(4.0)], "return sqrt(x), vec2(x, 1.0), float64(x)"), "2.0 (4.0, 1.0) 4.0");
+}

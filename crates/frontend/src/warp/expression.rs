@@ -97,9 +97,11 @@ impl Lower<'_, '_> {
         }
         match self.lookup(text) {
             Some(value) => Ok(Operand::Static(value)),
-            // As in Warp, builtins are known by their bare names too, where nothing else has that name.
-            None if !text.starts_with('_') && super::builtins::is_builtin(text) => {
-                Ok(Operand::Static(HostValue::Builtin(text.to_owned())))
+            // As in Warp, builtins and types are known by their bare names too, where nothing else has that name.
+            None if !text.starts_with('_')
+                && let Some(value) = super::pattern::library_name(text) =>
+            {
+                Ok(Operand::Static(value))
             }
             None => Err(self.unknown_name(text, span)),
         }

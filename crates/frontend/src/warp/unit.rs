@@ -70,6 +70,10 @@ impl<'h> Unit<'h> {
         let callee = self.callee(kernel)?;
         let arguments: Vec<Argument> = args.iter().map(|&ty| Argument::Value(ty)).collect();
         let (func, _) = self.lower(&callee, callee.name.clone(), FunctionKind::Kernel, &arguments)?;
+        // The kernel keeps its name, a function of that name gets another: calls refer to it by number.
+        if let Some(other) = self.module.find(&func.name) {
+            self.module.funcs[other.index()].name = self.free_name(&func.name);
+        }
         self.module.funcs.push(func);
         Ok(())
     }

@@ -5,8 +5,12 @@ use ir::Type;
 
 /// Lowers the kernel `k` of a module's text for the types of its annotations.
 pub(crate) fn lower(text: &str, options: &Options) -> Result<ir::Module, String> {
+    lower_named(text, "k", options)
+}
+
+pub(crate) fn lower_named(text: &str, name: &str, options: &Options) -> Result<ir::Module, String> {
     let host = TableHost::new("t.py", text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let kernel = host.find("k").expect("the text has a kernel `k`");
+    let kernel = host.find(name).expect("the text has the kernel");
     let source = host.source(kernel).expect("a kernel has a source");
     let types: Vec<Type> = source
         .params

@@ -299,3 +299,11 @@ fn captured_scalars_fold_in_their_type() {
     store v1[v4], v5
     ");
 }
+
+#[test]
+fn a_kernel_may_have_the_name_of_a_function_that_it_calls() {
+    let text = "def transform_multiply(a: wp.array(dtype=wp.transform)):\n    a[0] = a[1] * a[2]\n";
+    let module = crate::lowered::lower_named(text, "transform_multiply", &Options::default()).expect("it is right");
+    let names: Vec<&str> = module.funcs.iter().map(|func| func.name.as_str()).collect();
+    assert_eq!(names.last(), Some(&"transform_multiply"));
+}
