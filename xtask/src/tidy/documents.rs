@@ -47,8 +47,8 @@ fn codes_in_use(tree: &Tree) -> BTreeMap<String, (String, usize)> {
     codes
 }
 
-/// Calls whose first argument is a code, where it is a literal.
-const CALLS: &[&str] = &["Diagnostic::new(", ".report(", ".error("];
+/// What stands before a code, where it is a literal.
+const CALLS: &[&str] = &["Diagnostic::new(", ".report(", ".error(", "code: "];
 
 fn is_code(literal: &str) -> bool {
     !literal.is_empty() && literal.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-')
