@@ -98,4 +98,6 @@ fn compiled_math_has_the_bits_of_the_interpreter() {
         check(op, Scalar::F32);
         check(op, Scalar::F64);
     }
+    check("rem", Scalar::F32);
+    check("mod", Scalar::F32);
 }

@@ -26,7 +26,7 @@ impl Expanded {
 
     fn with_options(op: &str, scalar: Scalar, fast_math: bool) -> Expanded {
         let ty = scalar.name();
-        let is_binary = matches!(op, "pow" | "atan2");
+        let is_binary = matches!(op, "pow" | "atan2" | "rem" | "mod");
         let (params, args) =
             if is_binary { (format!("v0: {ty}, v1: {ty}"), "v0, v1") } else { (format!("v0: {ty}"), "v0") };
         let mut module = module(&format!("func @f({params}) -> {ty} {{ v2: {ty} = {op} {args}; return v2 }}"));

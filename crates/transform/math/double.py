@@ -1,11 +1,10 @@
 """The functions of f64 that come from exponentials and logarithms: double-double where one rounding is not enough."""
 
-from trace import bitcast, const, copysign, fma, isnan, magnitude, negated, note, rint, select, sqrt
-
 import mpmath
 from kernel import INF, LN2, LOG2E, NAN, clamp, horner, is_integer, odd_tail, polynomial, power_of_two, split
 from minimax import fit, mp, mpf
 from pair import fast_two_sum, product, quotient, two_product, two_sum
+from tracer import bitcast, const, copysign, fma, isnan, magnitude, negated, note, rint, select, sqrt
 
 # 42 bits, so that its product with an exponent is exact.
 LN2_HEAD = float(mpmath.floor(mp.log(2) * 2**42) / 2**42)

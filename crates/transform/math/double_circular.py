@@ -1,12 +1,11 @@
 """The circular functions of f64, their inverses, and the error functions."""
 
-from trace import bitcast, cast, const, copysign, fma, if_, isnan, magnitude, mulhi, note, rint, select, sqrt
-
 import mpmath
 from double import exp_pair, reduce_exp, scale, wide_constant
 from kernel import HALF_PI, HALF_PI_LOW, INF, NAN, ROUNDER, clamp, cos_tail, odd_tail, polynomial
 from minimax import mp, mpf
 from pair import fast_two_sum, product, quotient, two_product, two_sum
+from tracer import bitcast, cast, const, copysign, fma, if_, isnan, magnitude, mulhi, note, rint, select, sqrt
 
 HALF_PI_REST = float(mp.pi / 2 - mpf(HALF_PI) - mpf(HALF_PI_LOW))
 PI = float(mp.pi)

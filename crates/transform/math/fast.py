@@ -1,11 +1,10 @@
 """Functions of f32 evaluated in f32, for modules with fast math: at most 4 ULP, twice as many lanes."""
 
-from trace import bitcast, cast, const, fma, if_, magnitude, rint, select
-
 import mpmath
 import single
 from kernel import clamp, cos_tail, odd_tail, polynomial, with_sign
 from minimax import mp, mpf
+from tracer import bitcast, cast, const, fma, if_, magnitude, rint, select
 
 # Adding it leaves the integer nearest to a number in the low bits.
 ROUNDER = 1.5 * 2.0**23

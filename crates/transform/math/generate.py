@@ -5,12 +5,12 @@
 
 import pathlib
 import sys
-from trace import Trace
 
 import double
 import double_circular
 import fast
 import single
+from tracer import Trace
 
 OUT = pathlib.Path(__file__).resolve().parent.parent / "src" / "math"
 

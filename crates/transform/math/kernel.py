@@ -1,9 +1,8 @@
 """What the functions share: polynomials, powers of two, the split of a number into exponent and significand."""
 
-from trace import bitcast, const, copysign, fma, note, rint, select
-
 from minimax import fit, mpf
 from mpmath import mp
+from tracer import bitcast, const, copysign, fma, note, rint, select
 
 LOG2E = float(1 / mp.log(2))
 LN2 = float(mp.log(2))

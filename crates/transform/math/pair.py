@@ -3,7 +3,7 @@
 Dekker, "A floating-point technique for extending the available precision" (1971); with fma for exact products.
 """
 
-from trace import fma
+from tracer import fma
 
 
 def two_sum(a, b):

@@ -1,7 +1,5 @@
 """The functions of f32, evaluated in f64 and rounded once at the end."""
 
-from trace import bitcast, cast, const, copysign, fma, if_, isnan, magnitude, negated, note, rint, select, sqrt
-
 import mpmath
 from kernel import (
     HALF_PI,
@@ -22,6 +20,7 @@ from kernel import (
     with_sign,
 )
 from minimax import mp, mpf
+from tracer import bitcast, cast, const, copysign, fma, if_, isnan, magnitude, negated, note, rint, select, sqrt, trunc
 
 LN10 = float(mp.log(10))
 
@@ -345,6 +344,36 @@ def atan2(y, x):
     return with_sign(narrow(p), y)
 
 
+# --- remainders ---
+
+
+def remainder_wide(a, b):
+    """a mod b for a >= 0, b > 0, exactly; NaN where a is infinite or b is 0."""
+
+    def step(r, b):
+        # The quotient is at most one too large, for rounding never takes it below a whole number that it reaches.
+        r = fma(-trunc(r / b), b, r)
+        return select(r < 0.0, r + b, r)
+
+    def far():
+        r = a
+        for n in range(9, -1, -1):
+            r = step(r, b * 2.0 ** (28 * n))
+        return [r]
+
+    r = if_(a < b * 2.0**28, lambda: [step(a, b)], far)[0]
+    return select(b.same(INF) & (a < INF), a, r)
+
+
+def rem(x, y):
+    return with_sign(narrow(remainder_wide(wide(magnitude(x)), wide(magnitude(y)))), x)
+
+
+def mod(x, y):
+    r = rem(x, y)
+    return select(r.differs(0.0) & (r < 0.0).differs(y < 0.0), r + y, r)
+
+
 # --- error functions ---
 
 CENTER = 3.0
@@ -405,4 +434,6 @@ FUNCTIONS = [
     cbrt,
     erf,
     erfc,
+    rem,
+    mod,
 ]

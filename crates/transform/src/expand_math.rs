@@ -14,7 +14,8 @@
 //! ```
 //!
 //! The bodies are in `math/*.ir`, written by `crates/transform/math/generate.py`: straight-line code with selects, and
-//! an `if` only for arguments of `sin`, `cos` and `tan` too large for three fused multiplications.
+//! an `if` only for what is rare: huge arguments of `sin`, `cos` and `tan`, and quotients over 2^28 in `rem` and `mod`.
+//! `rem` and `mod` of f64 stay, as calls of a library.
 
 use crate::{Changed, inline_calls};
 use diagnostics::Span;
@@ -195,6 +196,8 @@ bodies! {
     Atanh F32 false "atanh_f32";
     Erf F32 false "erf_f32";
     Erfc F32 false "erfc_f32";
+    Rem F32 false "rem_f32";
+    Mod F32 false "mod_f32";
     Exp F64 false "exp_f64";
     Exp2 F64 false "exp2_f64";
     ExpM1 F64 false "expm1_f64";

@@ -152,6 +152,16 @@ fn atan2() {
 }
 
 #[test]
+fn remainder() {
+    check_binary("rem");
+    check_binary("mod");
+    let rem = Expanded::new("rem", Scalar::F32);
+    for (x, y) in [(f32::MAX, 1e-45), (f32::MAX, 3e-40), (1e30, 0.7), (-7.5, 2.0), (7.5, -2.0), (16_777_215.0, 1e-3)] {
+        assert_eq!(rem.f32(&[x, y]).to_bits(), (x % y).to_bits(), "{x} rem {y}");
+    }
+}
+
+#[test]
 fn fast_math() {
     for op in ["exp", "log", "sin", "cos", "tanh"] {
         check_unary(op, true);
