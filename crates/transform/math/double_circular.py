@@ -199,12 +199,14 @@ def atan2(y, x):
     is_infinite, one = d.same(INF), const("f64", 1.0)
     n = select(is_infinite, select(n.same(INF), one, 0.0), n)
     d = select(is_infinite | d.same(0.0), one, d)
-    factor = select(d > 2.0**900, const("f64", 2.0**-200), select(d < 2.0**-900, const("f64", 2.0**200), 1.0))
+    factor = select(d > 2.0**900, const("f64", 2.0**-200), select(d < 2.0**-400, const("f64", 2.0**500), 1.0))
     p = angle_pair(n * factor, d * factor)
     q = from_right_angle(p, HALF_PI, HALF_PI_LOW)
     p = select(is_steep, q[0], p[0]), select(is_steep, q[1], p[1])
     q = from_right_angle(p, PI, PI_LOW)
     angle = select(bitcast(x, "i64") < 0, q[0], p[0])
+    # A tiny angle is the quotient, whose residual may be denormal.
+    angle = select(angle < 2.0**-300, n / d, angle)
     return select(isnan(x) | isnan(y), x + y, copysign(angle, y))
 
 
