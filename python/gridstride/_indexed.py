@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gridstride import _array, _device, _numpy, _struct, _types
+from gridstride import _array, _device, _numpy, _operators, _struct, _types
 
 
 class indexedarray:  # noqa: N801 - Warp's name
@@ -169,6 +169,9 @@ class indexedarray:  # noqa: N801 - Warp's name
 
     def __repr__(self) -> str:
         return f"indexedarray(shape={self.shape}, dtype={getattr(self.dtype, '__name__', self.dtype)})"
+
+
+_operators.install(indexedarray)
 
 
 class indexedarray1d(indexedarray):  # noqa: N801

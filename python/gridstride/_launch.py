@@ -15,6 +15,7 @@ from typing import Any
 
 from gridstride import _device, _native, _runtime_tape, config
 from gridstride._kernel import Kernel
+from gridstride._struct import struct_base
 
 _settings = config.__dict__
 MAX_EXTENT = 2**31 - 1
@@ -83,6 +84,10 @@ class Launch:
 
     def launch(self, stream: Any = None) -> None:
         """Runs the recorded launch. Raises `KernelFault` for a failed check."""
+        # A struct is read as it is now; every other argument was read when it was set.
+        for index, value in enumerate(self.params):
+            if isinstance(value, struct_base):
+                self._recorded.set_param_at_index(index, value)
         self._recorded.launch()
 
 

@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from gridstride import _annotations, _array, _builtins, _create, _kernel, _launch, _native, _source, _types
+from gridstride import _annotations, _array, _builtins, _create, _indexed, _kernel, _launch, _native, _source, _types
 
 _kernels: dict[Any, Any] = {}
+_results: dict[Any, list[Any]] = {}
 _n_texts = 0
 
 
@@ -42,9 +43,10 @@ def map(  # noqa: A001 - Warp's name
         device: Where to run.
 
     Returns:
-        The array of results, or a tuple of arrays where the function returns several values.
+        The array of results, or a list of arrays where the function returns several values.
 
     Raises:
+        TypeError: No function, a function without result or with other parameters, outputs that do not fit.
         ValueError: Shapes that cannot be broadcast, or no array among the arguments.
         CompileError: A function that does not take elements of these types.
     """
@@ -54,25 +56,50 @@ def map(  # noqa: A001 - Warp's name
         raise ValueError("map needs an array among its arguments")
     shape = np.broadcast_shapes(*shapes)
     function = _function(func)
+    _check_count(function, len(inputs))
+    args = [value if one is None else _broadcast(one, shape) for one, value in zip(arrays, inputs, strict=True)]
+    # Of an argument: the type of an element, and the type of the array, None for a value.
     native = tuple(
-        (one._type, True) if one is not None else (_value_type(value), False)
-        for one, value in zip(arrays, inputs, strict=True)
+        (_value_type(value), None) if one is None else (one._type, _array_type(arg, len(shape)))
+        for one, value, arg in zip(arrays, inputs, args, strict=True)
     )
-    key = (function, native, len(shape))
-    if key not in _kernels:
-        results = _result_types(function, native)
-        _kernels[key] = (_write_kernel(function, native, results, len(shape)), results)
-    kernel, results = _kernels[key]
+    results = _results.get((function, native))
+    if results is None:
+        results = _results[(function, native)] = _result_types(function, native)
+    outputs = _outputs(out, shape, results)
+    wanted = tuple(_array_type(one, len(shape)) for one in outputs)
+    key = (function, native, wanted)
+    kernel = _kernels.get(key)
+    if kernel is None:
+        kernel = _kernels[key] = _write_kernel(function, native, wanted, len(shape))
     if return_kernel:
         return kernel
-    outputs = _outputs(out, shape, results)
-    args = [value if one is None else _broadcast(one, shape) for one, value in zip(arrays, inputs, strict=True)]
     _launch.launch(kernel, shape, args, outputs, device=device)
-    return outputs[0] if len(outputs) == 1 else tuple(outputs)
+    return outputs[0] if len(outputs) == 1 else outputs
+
+
+def _array_type(one: Any, rank: int) -> Any:
+    return type(one).__gs_type__ if isinstance(one, _indexed.indexedarray) else _types.Type.array(one._type, rank)
+
+
+def _check_count(function: Any, n: int) -> None:
+    """Refuses a number of arguments that the function cannot take."""
+    if isinstance(function, _builtins.Builtin):
+        return
+    counts = []
+    for one in function.overloads:
+        names = one.func.__code__.co_argcount
+        if names - len(one.func.__defaults__ or ()) <= n <= names:
+            return
+        counts.append(names)
+    expected = " or ".join(str(count) for count in sorted(set(counts)))
+    raise TypeError(
+        f"Number of input arguments ({n}) does not match expected number of function arguments ({expected})"
+    )
 
 
 def _as_array(value: Any) -> Any:
-    if isinstance(value, _array.array):
+    if isinstance(value, (_array.array, _indexed.indexedarray)):
         return value
     return _array.array(value, copy=False) if isinstance(value, np.ndarray) and value.ndim else None
 
@@ -85,6 +112,8 @@ def _value_type(value: Any) -> Any:
 def _broadcast(one: Any, shape: tuple[int, ...]) -> Any:
     if one.shape == shape:
         return one
+    if isinstance(one, _indexed.indexedarray):
+        one = one.contiguous()
     lead = len(shape) - one.ndim
     strides = (0,) * lead + tuple(
         0 if extent == 1 and wanted != 1 else stride
@@ -97,11 +126,20 @@ def _outputs(out: Any, shape: tuple[int, ...], results: list[Any]) -> list[Any]:
     if out is None:
         return [_create.empty(shape, _types.class_of(ty)) for ty in results]
     outputs = list(out) if isinstance(out, (list, tuple)) else [out]
+    classes = [_types.class_of(ty).__name__ for ty in results]
     if len(outputs) != len(results):
-        raise ValueError(f"the function returns {len(results)} values, got {len(outputs)} output arrays")
-    for one, ty in zip(outputs, results, strict=True):
-        if tuple(one.shape) != tuple(shape) or one._type != ty:
-            raise ValueError(f"the output {one!r} should have the shape {tuple(shape)} and type {ty.name}")
+        raise TypeError(
+            f"Invalid output provided, expected {len(results)} Warp arrays with shape {tuple(shape)} "
+            f"and dtypes ({', '.join(classes)})"
+        )
+    for n, (one, ty, name) in enumerate(zip(outputs, results, classes, strict=True)):
+        number = f" {n}" if len(outputs) > 1 else ""
+        if not isinstance(one, (_array.array, _indexed.indexedarray)):
+            raise TypeError(f"Output{number} must be an array, not {_types.describe(type(one))}")
+        if tuple(one.shape) != tuple(shape):
+            raise TypeError(f"Output array{number} shape {one.shape} does not match expected shape {tuple(shape)}")
+        if one._type != ty:
+            raise TypeError(f"Output array{number} dtype {one.dtype.__name__} does not match expected dtype {name}")
     return outputs
 
 
@@ -114,27 +152,24 @@ def _result_types(function: Any, native: tuple[Any, ...]) -> list[Any]:
     target = function.__gs_builtin__ if isinstance(function, _builtins.Builtin) else function
     found = _native.call(target, zeros)
     if found is None:
-        raise TypeError(f"`{function.__name__}` returns nothing: map needs a result")
+        raise TypeError("The provided function must return a value")
     ty = found[0]
     return [item for _, item, _ in ty.fields] if ty.kind == "tuple" else [ty]
 
 
-def _write_kernel(function: Any, native: tuple[Any, ...], results: list[Any], rank: int) -> Any:
+def _write_kernel(function: Any, native: tuple[Any, ...], results: tuple[Any, ...], rank: int) -> Any:
     ids = ", ".join(f"i{d}" for d in range(rank))
     params = [f"a{n}" for n in range(len(native))]
     outs = [f"out{n}" for n in range(len(results))]
-    args = ", ".join(f"{name}[{ids}]" if is_array else name for name, (_, is_array) in zip(params, native, strict=True))
+    args = ", ".join(f"{name}[{ids}]" if array else name for name, (_, array) in zip(params, native, strict=True))
     lines = [
         f"def map_{function.__name__.strip('<>')}({', '.join(params + outs)}):",
         f"    {ids} = tid()",
         f"    {', '.join(f'r{n}' for n in range(len(results)))} = function({args})",
         *[f"    {name}[{ids}] = r{n}" for n, name in enumerate(outs)],
     ]
-    annotations = {
-        name: _types.Type.array(ty, rank) if is_array else ty
-        for name, (ty, is_array) in zip(params, native, strict=True)
-    }
-    annotations.update({name: _types.Type.array(ty, rank) for name, ty in zip(outs, results, strict=True)})
+    annotations = {name: array or ty for name, (ty, array) in zip(params, native, strict=True)}
+    annotations.update(zip(outs, results, strict=True))
     made = _define(lines, {"function": function, "tid": _builtins.table["tid"]})
     return _kernel.Kernel(made, None, "unique", {"enable_backward": False}, annotations)
 
@@ -184,7 +219,7 @@ def _from_lambda(func: Callable[..., Any], captured: dict[str, Any]) -> Callable
     names = list(code.co_varnames[: code.co_argcount])
     found = [
         node
-        for node in ast.walk(ast.parse(text))
+        for node in ast.walk(_parse(text))
         if isinstance(node, ast.Lambda)
         and node.lineno == code.co_firstlineno
         and [arg.arg for arg in node.args.args] == names
@@ -195,6 +230,13 @@ def _from_lambda(func: Callable[..., Any], captured: dict[str, Any]) -> Callable
         raise RuntimeError("cannot tell the lambdas of this line apart: write them on lines of their own")
     body = ast.unparse(same[0].body)
     return _define([f"def lambda_({', '.join(names)}):", f"    return {body}"], {**func.__globals__, **captured})
+
+
+def _parse(text: str) -> ast.Module:
+    try:
+        return ast.parse(text)
+    except SyntaxError as error:
+        raise RuntimeError(f"the source of the lambda cannot be read: {error}") from None
 
 
 def _compiled(node: ast.Lambda) -> bytes | None:

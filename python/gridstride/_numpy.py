@@ -21,6 +21,9 @@ _SCALARS: dict[Any, np.dtype[Any]] = {
     cls: np.dtype(cls.__name__) for cls in _types.scalar_and_bool_types if cls is not _types.bfloat16
 }
 _CLASSES: dict[np.dtype[Any], Any] = {dtype: cls for cls, dtype in _SCALARS.items()}
+for _class, _dtype in _SCALARS.items():
+    # NumPy 2.4 reads it: `np.zeros(3, dtype=wp.float32)`.
+    _class.__numpy_dtype__ = _dtype
 # On every platform the C names alias one of the sized types, but with an own type object.
 for _name in ("longlong", "ulonglong", "intc", "uintc"):
     _CLASSES.setdefault(np.dtype(_name), _SCALARS[getattr(_types, np.dtype(_name).name, None) or _types.int64])

@@ -9,6 +9,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from gridstride import _native, _types
+
+
+def _is_operand(value: Any) -> bool:
+    """Whether a value is an array or a host value such as a `vec3`."""
+    if isinstance(value, (_native.Array, np.ndarray)):
+        return True
+    return isinstance(getattr(type(value), "__gs_type__", None), _types.Type)
+
 
 def install(array: Any) -> None:
     """Arithmetic by element: each operator is a `wp.map` of the builtin of that name."""
@@ -31,8 +42,10 @@ def install(array: Any) -> None:
         def method(self: Any, other: Any) -> Any:
             from gridstride import _builtins, _map
 
-            if isinstance(other, (int, float)):
+            if isinstance(other, (int, float, np.generic)):
                 other = self.dtype._wp_scalar_type_(other)
+            elif not _is_operand(other):
+                return NotImplemented
             operands = (other, self) if reverse else (self, other)
             return _map.map(_builtins.table[builtin], *operands, out=self if in_place else None)
 

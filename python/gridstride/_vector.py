@@ -12,23 +12,16 @@ matrices, quaternions and transforms run through the interpreter, so that host a
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
-from gridstride import _native, _types
+from gridstride import _types
+from gridstride._arithmetic import arithmetic
+from gridstride._arithmetic import round_to as round_to
 from gridstride._types import Type
 
 _NUMBERS = (int, float, _types.scalar_base)
 _AXES = ("x", "y", "z", "w")
-
-
-def round_to(scalar: Any, values: Sequence[Any]) -> list[Any]:
-    """Components as the scalar type holds them: floats rounded, integers wrapped."""
-    if scalar is _types.float64:
-        return [float(value) for value in values]
-    if issubclass(scalar, _types.float_base):
-        return _types.unpack(scalar, _types.pack(scalar, [float(value) for value in values]))
-    return [scalar(value).value for value in values]
 
 
 def _flatten(values: Sequence[Any]) -> list[Any]:
@@ -43,7 +36,7 @@ def _flatten(values: Sequence[Any]) -> list[Any]:
     return flat
 
 
-class composite:
+class composite(arithmetic):
     """Base of vectors, matrices, quaternions and transforms: a fixed number of scalars of one type."""
 
     __slots__ = ("_c",)
@@ -132,79 +125,6 @@ class composite:
 
     def __copy__(self) -> Any:
         return type(self)._of(self._c)
-
-    # Arithmetic by component, with a value of the same type or a number.
-
-    def _zip(self, other: Any, op: Callable[[Any, Any], Any]) -> Any:
-        if not isinstance(other, composite):
-            if not hasattr(other, "__len__") or len(other) != len(self):
-                return NotImplemented
-            other = type(self)(other)
-        if type(other) is not type(self):
-            return NotImplemented
-        return self._of([op(a, b) for a, b in zip(self._c, other._c, strict=True)])
-
-    def _number(self, other: Any) -> Any:
-        if isinstance(other, _types.scalar_base):
-            return other.value if type(other) is self._wp_scalar_type_ else None
-        if isinstance(other, (int, float)) or type(other).__module__ == "numpy" and getattr(other, "ndim", 1) == 0:
-            return round_to(self._wp_scalar_type_, [other])[0]
-        return None
-
-    def __add__(self, other: Any) -> Any:
-        return self._zip(other, operator.add)
-
-    def __radd__(self, other: Any) -> Any:
-        return self._zip(other, lambda a, b: b + a)
-
-    def __sub__(self, other: Any) -> Any:
-        return self._zip(other, operator.sub)
-
-    def __rsub__(self, other: Any) -> Any:
-        return self._zip(other, lambda a, b: b - a)
-
-    def __mul__(self, other: Any) -> Any:
-        number = self._number(other)
-        if number is not None:
-            return self._of([component * number for component in self._c])
-        return _product(self, other)
-
-    def __rmul__(self, other: Any) -> Any:
-        number = self._number(other)
-        return self._of([number * component for component in self._c]) if number is not None else _product(other, self)
-
-    __matmul__ = __mul__
-
-    def __truediv__(self, other: Any) -> Any:
-        number = self._number(other)
-        if number is None:
-            return NotImplemented
-        return self._of([_types._divide(component, number) for component in self._c])
-
-    def __rtruediv__(self, other: Any) -> Any:
-        number = self._number(other)
-        if number is None:
-            return NotImplemented
-        return self._of([_types._divide(number, component) for component in self._c])
-
-    def __mod__(self, other: Any) -> Any:
-        number = self._number(other)
-        if number is not None:
-            return self._of([_types._remainder(component, number) for component in self._c])
-        return self._zip(other, _types._remainder)
-
-    def __neg__(self) -> Any:
-        return self._of([-component for component in self._c])
-
-    def __pos__(self) -> Any:
-        return self._of(self._c)
-
-
-def _product(a: Any, b: Any) -> Any:
-    """`a * b` of two composites, as a kernel computes it."""
-    if not isinstance(a, composite) or not isinstance(b, composite):
-        return NotImplemented
-    return _types.result(_native.call("mul", (a, b)))
 
 
 class vector_base(composite):

@@ -84,6 +84,12 @@ def test_numpy_types_and_back():
         wp.dtype_from_numpy(np.complex64)
 
 
+def test_numpy_takes_the_classes_as_types():
+    if tuple(map(int, np.__version__.split(".")[:2])) >= (2, 4):
+        assert np.zeros(2, dtype=wp.uint8).dtype == np.uint8
+    assert wp.float32.__numpy_dtype__ == np.float32
+
+
 def test_sizes_and_equality_of_types():
     assert wp.type_size_in_bytes(wp.mat33d) == 72
     assert wp.type_size_in_bytes(float) == 4

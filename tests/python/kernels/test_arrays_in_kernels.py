@@ -145,6 +145,26 @@ def scale(a: wp.array(dtype=float), s: float):
     a[i] = a[i] + s
 
 
+@wp.struct
+class Factor:
+    by: float
+
+
+@wp.kernel
+def scaled(f: Factor, a: wp.array(dtype=float)):
+    i = wp.tid()
+    a[i] = f.by
+
+
+def test_a_recorded_launch_reads_structs_as_they_are(device):
+    f, a = Factor(by=1.0), wp.zeros(2)
+    command = wp.launch(scaled, dim=2, inputs=[f, a], device=device, record_cmd=True)
+    command.launch()
+    f.by = 2.0
+    command.launch()
+    assert a.list() == [2.0, 2.0]
+
+
 def test_a_recorded_launch_keeps_its_arrays_alive(device):
     a = wp.zeros(1000)
     view = a.numpy()
@@ -282,8 +302,16 @@ def test_map(device):
     np.testing.assert_array_equal(out.numpy(), -x)
     lengths = wp.map(wp.length, wp.array([[3, 4, 0]], dtype=wp.vec3), device=device)
     assert lengths.list() == [5.0]
+    picked = wp.indexedarray(wp.array(x[0]), [wp.array([2, 0], dtype=int)])
+    np.testing.assert_array_equal(wp.map(lambda p: p + 1.0, picked, device=device).numpy(), [3, 1])
+    picked += 10.0
+    np.testing.assert_array_equal(picked.numpy(), [12, 10])
     with pytest.raises(ValueError, match="needs an array"):
         wp.map(wp.sqrt, 1.0)
+    with pytest.raises(TypeError, match=r"shape \(3,\) does not match expected shape \(2, 3\)"):
+        wp.map(wp.sqrt, a, out=wp.zeros(3))
+    with pytest.raises(TypeError, match=r"\(2\) does not match expected number of function arguments \(1\)"):
+        wp.map(bounds, a, a)
 
 
 @wp.func
