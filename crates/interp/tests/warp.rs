@@ -225,7 +225,7 @@ fn an_indexed_array_reaches_the_elements_of_its_lists() {
     let null = InterpValue::array(Type::i32(), 0, &[0]);
     let fields = vec![("base".into(), base.ty), ("index0".into(), null.ty), ("index1".into(), list.ty)];
     let indexed = InterpValue::composite(Type::structure("indexedarray", fields), &[base, null, list]);
-    let body = "a[0, 1] += 5\nb = a[1]\nreturn a[1, 0], a[-1, -1], a[0, 1], a.shape[0], a.shape[1], a.ndim, a.size, b[0], b.shape[0]";
+    let body = "a[0, 1] += 4\nwp.atomic_add(a, 0, 1, 1)\nb = a[1]\nreturn a[1, 0], a[-1, -1], a[0, 1], a.shape[0], a.shape[1], a.ndim, a.size, b[0], b.shape[0]";
     assert_eq!(run("a", &[indexed], body), "60 40 15 2 2 2 4 60 2");
     assert_eq!(values[0], 15);
 }
@@ -283,4 +283,55 @@ def f(n):
 #[test]
 fn builtins_and_types_are_known_by_their_bare_names() {
     assert_eq!(run("x", &[InterpValue::f32(4.0)], "return sqrt(x), vec2(x, 1.0), float64(x)"), "2.0 (4.0, 1.0) 4.0");
+}
+
+#[test]
+fn functions_named_for_operators_overload_them_for_structs() {
+    let text = "
+@wp.struct
+class Complex:
+    re: float
+    im: float
+
+@wp.func
+def mul(a: Complex, b: Complex):
+    return Complex(a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re)
+
+@wp.func
+def neg(a: Complex):
+    return Complex(-a.re, -a.im)
+
+def f(x, y):
+    a = Complex(x, y)
+    b = a * a
+    c = -b
+    return b.re, b.im, c.re
+";
+    assert_eq!(run_text(text, &[InterpValue::f32(1.0), InterpValue::f32(2.0)]), "-3.0 4.0 3.0");
+}
+
+#[test]
+fn a_small_struct_is_read_as_a_number() {
+    let text = "
+@wp.struct
+class Pun:
+    f: wp.float16
+    i: wp.int16
+
+def f(i):
+    p = Pun()
+    p.f = wp.float16(2.0)
+    p.i = i
+    return wp.cast(p, wp.int32)
+";
+    assert_eq!(run_text(text, &[InterpValue::int(Scalar::I16, 123)]), 0x007B_4000.to_string());
+}
+
+#[test]
+fn what_types_say_of_themselves_is_known_while_compiling() {
+    let body = "
+m = wp.types.matrix(1.0, shape=(2, 3))
+t = (x, 2.0)
+return m.shape[1], x.length, wp.static(len(t)), x[9:] == x[5:]";
+    assert_eq!(run("x", &[vector(&[1.0, 2.0, 3.0])], body), "3 3 2 true");
 }

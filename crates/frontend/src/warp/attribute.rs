@@ -3,7 +3,7 @@
 use super::expression::suggest;
 use super::lower::{Lower, Reported, Result};
 use super::operand::Operand;
-use super::subscript::{PieceKind, Place};
+use super::subscript::{PieceKind, Place, array_type};
 use crate::{HostValue, TypePattern};
 use diagnostics::Span;
 use ir::{Attr, Op, Scalar, Type, TypeKind, Value};
@@ -35,6 +35,9 @@ impl Lower<'_, '_> {
             && let Some(elem) = element_type(ty)
         {
             return Ok(Place::Operand(Operand::Static(HostValue::Type(TypePattern::Is(elem)))));
+        }
+        if let Some(found) = shape_of(ty, name) {
+            return Ok(Place::Operand(found));
         }
         let operand = self.read(base)?;
         if let Some(array) = array_type(ty) {
@@ -161,21 +164,23 @@ fn component(ty: Type, name: &str) -> Option<(PieceKind, Type)> {
     }
 }
 
-/// The type of an array, or of the array behind an indexed array.
-fn array_type(ty: Type) -> Option<Type> {
-    match ty.kind() {
-        TypeKind::Array { .. } => Some(ty),
-        TypeKind::Struct(s) if super::subscript::is_indexed_array(ty) => s.fields.first().map(|(_, base)| *base),
-        _ => None,
-    }
-}
-
 /// What `dtype` means for a type.
 fn element_type(ty: Type) -> Option<Type> {
     match array_type(ty) {
         Some(array) => array.as_array().map(|(elem, _)| elem),
         None if ty.is_composite() => ty.element().map(Type::scalar),
         None => None,
+    }
+}
+
+/// `v.length` of a vector and `m.shape` of a matrix.
+fn shape_of(ty: Type, name: &str) -> Option<Operand> {
+    match ty.kind() {
+        TypeKind::Vector { len, .. } if name == "length" => Some(Operand::int(i128::from(*len))),
+        TypeKind::Matrix { rows, cols, .. } if name == "shape" => {
+            Some(Operand::Tuple([rows, cols].map(|&n| Operand::int(i128::from(n))).to_vec()))
+        }
+        _ => None,
     }
 }
 
@@ -188,9 +193,10 @@ fn members(ty: Type) -> Vec<String> {
         TypeKind::Transform(_) => list(&["p", "q", "dtype"]),
         TypeKind::Vector { .. } | TypeKind::Quat(_) => {
             let letters = LETTERS.iter().take(ty.n_components()).map(char::to_string);
-            letters.chain(["dtype".to_owned()]).collect()
+            let length = matches!(ty.kind(), TypeKind::Vector { .. }).then(|| "length".to_owned());
+            letters.chain(length).chain(["dtype".to_owned()]).collect()
         }
-        TypeKind::Matrix { .. } => list(&["dtype"]),
+        TypeKind::Matrix { .. } => list(&["shape", "dtype"]),
         _ => Vec::new(),
     }
 }

@@ -111,6 +111,14 @@ impl Lower<'_, '_> {
         match self.unit.host.evaluate(scope, &text, &locals) {
             Ok(value) => Ok(Operand::Static(value)),
             Err(message) => {
+                // Locals of known kinds, such as a tuple's length, are known here although Python has no value of them.
+                let mark = self.mark();
+                if message.starts_with("NameError")
+                    && let Ok(operand @ Operand::Static(_)) = self.expr(expr)
+                {
+                    return Ok(operand);
+                }
+                self.rewind(mark);
                 let report = self
                     .report("static-failed", span, format!("`static` raised {message}"))
                     .help("a static expression may use constants, globals and closure variables, not run-time values");

@@ -6,6 +6,7 @@
 use super::call::Args;
 use super::lower::{Lower, Reported, Result};
 use super::operand::{Operand, literal_as};
+use super::subscript::is_indexed_array;
 use crate::HostValue;
 use diagnostics::Span;
 use ir::{Attr, Class, Op, Scalar, Site, SiteKind, Type, TypeKind, Value};
@@ -60,6 +61,9 @@ impl Lower<'_, '_> {
         {
             return Ok(Operand::Tuple([x, y].concat()));
         }
+        if let Some(result) = self.user_operator(operator_function(op), &[a, b], sides.whole) {
+            return result;
+        }
         let Some((x, y)) = self.unify(a, b, sides)? else {
             return Err(self.refuse(op, a, b, sides, None));
         };
@@ -104,6 +108,14 @@ impl Lower<'_, '_> {
         {
             return Ok(Operand::Static(folded));
         }
+        let name = match op {
+            UnaryOp::USub => "neg",
+            UnaryOp::UAdd => "pos",
+            UnaryOp::Invert | UnaryOp::Not => "invert",
+        };
+        if let Some(result) = self.user_operator(name, &[operand], span) {
+            return result;
+        }
         let class = self.type_of(operand).and_then(Type::element).map(Scalar::class);
         let allowed = match (op, class) {
             (UnaryOp::Invert, Some(Class::Int)) => Some(Op::Not),
@@ -121,6 +133,19 @@ impl Lower<'_, '_> {
         };
         let value = self.value(operand, span)?;
         Ok(Operand::Value(self.b().unary(ir_op, value)))
+    }
+
+    /// An operator on a struct is the function of the operator's name that the user defines for it: `add`, `mul`.
+    fn user_operator(&mut self, name: &str, operands: &[&Operand], span: Span) -> Option<Result<Operand>> {
+        let is_struct = |operand: &&Operand| {
+            self.type_of(operand).is_some_and(|ty| matches!(ty.kind(), TypeKind::Struct(_)) && !is_indexed_array(ty))
+        };
+        if !operands.iter().any(is_struct) {
+            return None;
+        }
+        let Some(HostValue::Func(func)) = self.lookup(name) else { return None };
+        let operands: Vec<Operand> = operands.iter().map(|&operand| operand.clone()).collect();
+        Some(self.call_function(func, Args::positional(&operands, span), span))
     }
 
     /// Both operands as values, where a literal takes the scalar type of the other side. `None` where an operand is
@@ -224,6 +249,24 @@ impl Lower<'_, '_> {
         }
         let text = self.text_at(span).filter(|text| span != sides.whole && !text.contains('\n'));
         Some(format!("write `{to}({})`", text.as_deref().unwrap_or("…")))
+    }
+}
+
+/// The function that overloads an operator for structs.
+fn operator_function(op: Operator) -> &'static str {
+    match op {
+        Operator::Add => "add",
+        Operator::Sub => "sub",
+        Operator::Mult | Operator::MatMult => "mul",
+        Operator::Div => "div",
+        Operator::FloorDiv => "floordiv",
+        Operator::Mod => "mod",
+        Operator::Pow => "pow",
+        Operator::LShift => "lshift",
+        Operator::RShift => "rshift",
+        Operator::BitAnd => "bit_and",
+        Operator::BitOr => "bit_or",
+        Operator::BitXor => "bit_xor",
     }
 }
 

@@ -14,7 +14,7 @@ mod component;
 mod indexed;
 mod view;
 
-pub(crate) use indexed::is_indexed_array;
+pub(crate) use indexed::{array_type, is_indexed_array};
 
 /// Something that can be read, and perhaps written.
 #[derive(Clone, Debug)]

@@ -22,6 +22,28 @@ pub(super) const ROWS: &[Row] = &[
 /// The parts of a quaternion by name, in order.
 const QUAT: &str = "*args, ijk?, x?, y?, z?, w?, real?, quat?";
 
+/// Whether a named argument says what a type is known to be.
+fn restates(ty: Type, key: &str, said: &Operand) -> bool {
+    match (key, ty.kind()) {
+        ("dtype", _) if ty.is_composite() => {
+            let elem = ty.element().map(|elem| TypePattern::Is(Type::scalar(elem)));
+            elem.is_some_and(|elem| *said == Operand::Static(HostValue::Type(elem)))
+        }
+        ("length", TypeKind::Vector { len, .. }) => said.as_int() == Some(i128::from(*len)),
+        ("shape", TypeKind::Matrix { rows, cols, .. }) => {
+            let items: Vec<Option<i128>> = match said {
+                Operand::Tuple(items) => items.iter().map(Operand::as_int).collect(),
+                Operand::Static(HostValue::Tuple(items)) => {
+                    items.iter().map(|item| Operand::Static(item.clone()).as_int()).collect()
+                }
+                _ => Vec::new(),
+            };
+            items == [Some(i128::from(*rows)), Some(i128::from(*cols))]
+        }
+        _ => false,
+    }
+}
+
 impl Lower<'_, '_> {
     /// Calls a type.
     pub(crate) fn construct(&mut self, pattern: &TypePattern, args: Args, span: Span) -> Result<Operand> {
@@ -55,15 +77,15 @@ impl Lower<'_, '_> {
     }
 
     fn construct_type(&mut self, ty: Type, name: &str, mut args: Args, span: Span) -> Result<Operand> {
-        // A vector or quaternion type has its element type already; saying it again is allowed where it agrees.
-        if ty.is_composite()
-            && let Some(at) = args.named.iter().position(|(key, _)| key == "dtype")
-        {
-            let said = args.named[at].1.clone();
-            let elem = ty.element().map(|elem| TypePattern::Is(Type::scalar(elem)));
-            if elem.is_some_and(|elem| said == Operand::Static(HostValue::Type(elem))) {
-                args.take("dtype");
+        // A vector or matrix type says its element type and shape already; saying it again is allowed where it agrees.
+        for (key, said) in args.named.clone() {
+            if restates(ty, &key, &said) {
+                args.take(&key);
             }
+        }
+        // As of slices: a vector of no components is an empty tuple.
+        if ty.is_composite() && ty.n_components() == 0 {
+            return Ok(Operand::Tuple(Vec::new()));
         }
         match ty.kind() {
             TypeKind::Scalar(scalar) => {

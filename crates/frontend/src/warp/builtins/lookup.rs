@@ -92,10 +92,37 @@ impl Lower<'_, '_> {
 }
 
 /// The same bits as another scalar type.
+/// The bits of a struct of at most 8 bytes, padding 0, read as a scalar; `None` where it holds other things than numbers.
+fn struct_bits(lower: &mut Lower<'_, '_>, value: Value, ty: Type, to: Scalar) -> Option<Value> {
+    let unsigned =
+        |size: u64| [Scalar::U8, Scalar::U16, Scalar::U32, Scalar::U64].into_iter().find(|s| s.size() == size);
+    let word = unsigned(to.size())?;
+    let mut bits = lower.b().int(word, 0);
+    for index in 0..ty.n_components() {
+        let field = ty.component(index)?.as_scalar().filter(|field| *field != Scalar::Bool)?;
+        let part = lower.b().extract(value, index as u32);
+        let raw = unsigned(field.size())?;
+        let part =
+            if field == raw { part } else { lower.b().push1(Op::Bitcast, &[part], Attr::None, Type::scalar(raw)) };
+        let part = lower.b().cast(part, word);
+        let shift = lower.b().int(word, i128::from(8 * ty.offset(index)));
+        let part = lower.b().binary(Op::Shl, part, shift);
+        bits = lower.b().binary(Op::Or, bits, part);
+    }
+    Some(if word == to { bits } else { lower.b().push1(Op::Bitcast, &[bits], Attr::None, Type::scalar(to)) })
+}
+
 fn cast(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
     let to = lower.scalar_argument(call, call.arg(1))?;
-    let Some(from) = lower.type_of(&call.arg(0).operand).and_then(Type::as_scalar) else {
-        return Err(lower.wrong_type(call, call.arg(0), "a scalar"));
+    let found = lower.type_of(&call.arg(0).operand);
+    if let Some(ty) = found.filter(|ty| matches!(ty.kind(), TypeKind::Struct(_)) && ty.size() == to.size()) {
+        let value = lower.arg_value(call.arg(0))?;
+        if let Some(bits) = struct_bits(lower, value, ty, to) {
+            return Ok(Operand::Value(bits));
+        }
+    }
+    let Some(from) = found.and_then(Type::as_scalar) else {
+        return Err(lower.wrong_type(call, call.arg(0), "a scalar, or a struct of scalars of the same size"));
     };
     if from.size() != to.size() || from == Scalar::Bool || to == Scalar::Bool {
         let (from, to) = (lower.name_of(Type::scalar(from)), lower.name_of(Type::scalar(to)));

@@ -3,8 +3,10 @@
 use super::{Accepts, Arg, Call, Row, op, own};
 use crate::HostValue;
 use crate::warp::lower::Result;
+use crate::warp::operator::Sides;
 use crate::warp::{Lower, Operand};
 use ir::{Attr, Op, Scalar, Type, TypeKind, Value};
+use ruff_python_ast::{Operator, UnaryOp};
 use std::f64::consts::PI;
 
 use Accepts::{Float, Int, Number, Numbers};
@@ -60,18 +62,24 @@ pub(super) const ROWS: &[Row] = &[
     own("bit_count", "x", bit_count),
     op("div_approx", "a, b", Op::Div, Numbers),
     // The operators as functions: what `wp.map` and tile functions are given.
-    op("add", "a, b", Op::Add, Numbers),
-    op("sub", "a, b", Op::Sub, Numbers),
-    op("neg", "x", Op::Neg, Numbers),
-    op("mod", "a, b", Op::Rem, Number),
-    op("floordiv", "a, b", Op::FloorDiv, Number),
-    op("bit_and", "a, b", Op::And, Int),
-    op("bit_or", "a, b", Op::Or, Int),
-    op("bit_xor", "a, b", Op::Xor, Int),
-    op("lshift", "a, b", Op::Shl, Int),
-    op("rshift", "a, b", Op::Shr, Int),
-    op("invert", "x", Op::Not, Int),
+    own("add", "a, b", |lower, call| operator(lower, call, Operator::Add)),
+    own("sub", "a, b", |lower, call| operator(lower, call, Operator::Sub)),
+    own("mod", "a, b", |lower, call| operator(lower, call, Operator::Mod)),
+    own("floordiv", "a, b", |lower, call| operator(lower, call, Operator::FloorDiv)),
+    own("bit_and", "a, b", |lower, call| operator(lower, call, Operator::BitAnd)),
+    own("bit_or", "a, b", |lower, call| operator(lower, call, Operator::BitOr)),
+    own("bit_xor", "a, b", |lower, call| operator(lower, call, Operator::BitXor)),
+    own("lshift", "a, b", |lower, call| operator(lower, call, Operator::LShift)),
+    own("rshift", "a, b", |lower, call| operator(lower, call, Operator::RShift)),
+    own("neg", "x", |lower, call| lower.unary(UnaryOp::USub, &call.arg(0).operand, call.span)),
+    own("invert", "x", |lower, call| lower.unary(UnaryOp::Invert, &call.arg(0).operand, call.span)),
 ];
+
+fn operator(lower: &mut Lower<'_, '_>, call: &Call<'_>, op: Operator) -> Result<Operand> {
+    let (a, b) = (call.arg(0), call.arg(1));
+    let sides = Sides { left: a.span, right: b.span, whole: call.span };
+    lower.binary_at(op, &a.operand, &b.operand, sides)
+}
 
 /// The only argument as a value that `accepts` allows.
 fn only(lower: &mut Lower<'_, '_>, call: &Call<'_>, accepts: Accepts) -> Result<Value> {

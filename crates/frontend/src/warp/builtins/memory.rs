@@ -3,8 +3,9 @@
 use super::{Arg, Call, Row, own};
 use crate::HostValue;
 use crate::warp::lower::Result;
+use crate::warp::subscript;
 use crate::warp::{Lower, Operand};
-use ir::{AtomicOp, Attr, Op, Scalar, Site, SiteKind, Type, TypeKind, Value};
+use ir::{AtomicOp, Attr, Op, Scalar, Type, TypeKind, Value};
 
 const CELL: &str = "arr, *args, i?, j?, k?, l?, value?";
 
@@ -38,7 +39,8 @@ impl Lower<'_, '_> {
     /// Takes a call apart: `(a, i, j, v)` on an array of two dimensions, with `n_values` values at the end.
     fn cell(&mut self, call: &Call<'_>, n_values: usize) -> Result<Cell> {
         let array = call.arg(0);
-        let Some((elem, rank)) = self.type_of(&array.operand).and_then(Type::as_array) else {
+        let ty = self.type_of(&array.operand);
+        let Some((elem, rank)) = ty.and_then(subscript::array_type).and_then(Type::as_array) else {
             return Err(self.wrong_type(call, array, "an array"));
         };
         let all: Vec<Arg> = call.rest.iter().chain((1..7).filter_map(|i| call.get(i))).cloned().collect();
@@ -52,27 +54,9 @@ impl Lower<'_, '_> {
         }
         let base = self.arg_value(array)?;
         let (places, values) = all.split_at(rank as usize);
-        let mut indices = Vec::new();
-        for (dim, place) in (0u32..).zip(places) {
-            indices.push(self.wrapped_place(base, place, dim)?);
-        }
-        if self.unit.options.checked {
-            let name = self.source(array.span);
-            let site = self.unit.module.add_site(Site { kind: SiteKind::ArrayIndex, span: call.span, name });
-            let operands = [&[base], indices.as_slice()].concat();
-            self.b().check(Op::CheckBounds, &operands, site);
-        }
-        Ok(Cell { array: base, elem, indices, values: values.to_vec() })
-    }
-
-    /// An index as i64; a negative one counts from the end.
-    fn wrapped_place(&mut self, array: Value, place: &Arg, dim: u32) -> Result<Value> {
-        let index = self.index(&place.operand, place.span)?;
-        let may_be_negative = match place.operand.as_int() {
-            Some(value) => value < 0,
-            None => self.type_of(&place.operand).and_then(Type::as_scalar).is_none_or(Scalar::is_signed),
-        };
-        Ok(if may_be_negative { self.b().wrap_index(array, index, dim) } else { index })
+        let indices: Vec<_> = places.iter().map(|place| (place.operand.clone(), place.span)).collect();
+        let access = self.element(base, &indices, &self.source(array.span), call.span)?;
+        Ok(Cell { array: access.array, elem, indices: access.indices, values: values.to_vec() })
     }
 
     fn atomic(&mut self, call: &Call<'_>, op: AtomicOp) -> Result<Operand> {

@@ -6,6 +6,9 @@ use super::{Index, PieceKind, Place};
 use diagnostics::Span;
 use ir::{Op, Scalar, Site, SiteKind, Type, TypeKind, Value};
 
+/// What a slice that selects no component gives: a vector of none is an empty tuple.
+const NOTHING: Place = Place::Operand(Operand::Tuple(Vec::new()));
+
 /// An index along one dimension of a value.
 enum Along {
     One(u32),
@@ -26,6 +29,7 @@ impl Lower<'_, '_> {
             let (kind, ty) = match self.along(index, n, ty, span)? {
                 Along::One(k) => (PieceKind::Component(k), Type::scalar(elem)),
                 Along::Dynamic(index) => (PieceKind::At(vec![index]), Type::scalar(elem)),
+                Along::Many(list) if list.is_empty() => return Ok(NOTHING),
                 Along::Many(list) => {
                     let ty = Type::vector(elem, list.len() as u32);
                     (PieceKind::Several(list), ty)
@@ -39,6 +43,7 @@ impl Lower<'_, '_> {
             _ => return Err(self.too_many_indices(&format!("`{}`", self.name_of(ty)), 2, indices, span)),
         };
         let (kind, ty) = match (row, col) {
+            (Along::Many(list), _) | (_, Along::Many(list)) if list.is_empty() => return Ok(NOTHING),
             (Along::One(i), Along::One(j)) => (PieceKind::Component(i * cols + j), Type::scalar(elem)),
             (Along::One(i), Along::Many(js)) => {
                 let ty = Type::vector(elem, js.len() as u32);
@@ -85,9 +90,6 @@ impl Lower<'_, '_> {
     fn along(&mut self, (index, at): &Index, n: u32, ty: Type, span: Span) -> Result<Along> {
         if let Operand::Slice(bounds) = index {
             let list = self.static_slice(bounds, n, *at)?;
-            if list.is_empty() {
-                return Err(self.error("index-range", *at, "this slice selects no component"));
-            }
             return Ok(Along::Many(list));
         }
         if let Some(index) = index.as_int() {

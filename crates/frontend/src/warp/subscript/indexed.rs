@@ -14,6 +14,15 @@ pub(crate) fn is_indexed_array(ty: Type) -> bool {
     rank(ty).is_some()
 }
 
+/// The type of an array, or of the array behind an indexed array.
+pub(crate) fn array_type(ty: Type) -> Option<Type> {
+    match ty.kind() {
+        TypeKind::Array { .. } => Some(ty),
+        TypeKind::Struct(s) if is_indexed_array(ty) => s.fields.first().map(|(_, base)| *base),
+        _ => None,
+    }
+}
+
 fn rank(ty: Type) -> Option<u32> {
     let TypeKind::Struct(s) = ty.kind() else { return None };
     let (_, base) = s.fields.first()?;
@@ -31,16 +40,10 @@ impl Lower<'_, '_> {
             let message = format!("`{name}` is an indexed array: it takes up to {rank} integer indices, and no slices");
             return Err(self.error("unsupported-slice", span, message));
         }
-        let mut base = self.b().extract(indexed, 0);
-        let mut mapped = Vec::new();
-        for (dim, (index, at)) in (0..).zip(indices) {
-            let list = self.b().extract(indexed, dim + 1);
-            let value = self.mapped_index(base, list, dim, index, name, *at)?;
-            mapped.push((Operand::Value(value), *at));
+        if indices.len() == rank as usize {
+            return self.element(indexed, indices, name, span).map(Place::Memory);
         }
-        if mapped.len() == rank as usize {
-            return self.element(base, &mapped, name, span).map(Place::Memory);
-        }
+        let (mut base, mapped) = self.mapped(indexed, indices, name)?;
         for (index, at) in &mapped {
             let index = self.wrapped(base, index, 0, *at)?;
             self.check_row(base, index, 0, name, span);
@@ -54,6 +57,18 @@ impl Lower<'_, '_> {
         let fields = [("base".to_owned(), self.ty(base))].into_iter().chain(fields).collect();
         let view = self.b().construct(Type::structure("indexedarray", fields), &parts);
         Ok(Place::Operand(Operand::Value(view)))
+    }
+
+    /// The array behind an indexed array, and the indices into it.
+    pub(super) fn mapped(&mut self, indexed: Value, indices: &[Index], name: &str) -> Result<(Value, Vec<Index>)> {
+        let base = self.b().extract(indexed, 0);
+        let mut mapped = Vec::new();
+        for (dim, (index, at)) in (0..).zip(indices) {
+            let list = self.b().extract(indexed, dim + 1);
+            let value = self.mapped_index(base, list, dim, index, name, *at)?;
+            mapped.push((Operand::Value(value), *at));
+        }
+        Ok((base, mapped))
     }
 
     /// The index into `base` that the list gives for `index`, or `index` where there is no list.
@@ -74,7 +89,7 @@ impl Lower<'_, '_> {
         });
         found?;
         let (through, found) = self.in_region(&[], |lower| {
-            let access = lower.element(list, &[(index.clone(), at)], name, at)?;
+            let access = lower.plain_element(list, &[(index.clone(), at)], name, at)?;
             let value = lower.b().load(access.array, &access.indices, &[], &[]);
             let value = lower.b().cast(value, Scalar::I64);
             lower.b().yield_(&[value]);

@@ -2,7 +2,7 @@
 
 use super::super::lower::{Lower, Result};
 use super::super::operand::Operand;
-use super::{Access, Index, Place};
+use super::{Access, Index, Place, is_indexed_array};
 use diagnostics::Span;
 use ir::{Attr, Op, Scalar, Site, SiteKind, Value};
 
@@ -47,8 +47,17 @@ impl Lower<'_, '_> {
         Ok(Place::Operand(Operand::Value(view)))
     }
 
-    /// The element at one integer a dimension; in checked mode the bounds are checked here.
+    /// The element of an array, or of an indexed array, at one integer a dimension.
     pub(crate) fn element(&mut self, array: Value, indices: &[Index], name: &str, span: Span) -> Result<Access> {
+        if is_indexed_array(self.ty(array)) {
+            let (base, mapped) = self.mapped(array, indices, name)?;
+            return self.plain_element(base, &mapped, name, span);
+        }
+        self.plain_element(array, indices, name, span)
+    }
+
+    /// The element at one integer a dimension; in checked mode the bounds are checked here.
+    pub(super) fn plain_element(&mut self, array: Value, indices: &[Index], name: &str, span: Span) -> Result<Access> {
         let (ty, _) = self.ty(array).as_array().unwrap_or_else(|| panic!("an array has an element type"));
         let mut values = Vec::new();
         for (dim, (index, at)) in (0..).zip(indices) {
