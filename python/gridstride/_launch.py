@@ -41,7 +41,7 @@ class Launch:
     Attributes: `kernel`, `device`, `params` (the arguments), `dim`.
     """
 
-    __slots__ = ("_recorded", "device", "dim", "kernel", "params")
+    __slots__ = ("_recorded", "_structs", "device", "dim", "kernel", "params")
 
     def __init__(self, recorded: Any, kernel: Kernel, dim: Any, params: list[Any], device: _device.Device) -> None:
         self._recorded = recorded
@@ -50,6 +50,7 @@ class Launch:
         # Packed arguments are addresses: the arrays must live as long as this object.
         self.params = params
         self.device = device
+        self._structs = [index for index, value in enumerate(params) if isinstance(value, struct_base)]
 
     def set_param_at_index(self, index: int, value: Any, adjoint: bool = False) -> None:
         """Replaces an argument by position. Raises as `launch` does for a value that does not fit."""
@@ -57,6 +58,7 @@ class Launch:
             raise IndexError(f"kernel `{self.kernel.key}` has {len(self.params)} parameters, none at {index}")
         self._recorded.set_param_at_index(index, value)
         self.params[index] = value
+        self._structs = [index for index, value in enumerate(self.params) if isinstance(value, struct_base)]
 
     def set_param_by_name(self, name: str, value: Any, adjoint: bool = False) -> None:
         """Replaces an argument by parameter name."""
@@ -85,9 +87,8 @@ class Launch:
     def launch(self, stream: Any = None) -> None:
         """Runs the recorded launch. Raises `KernelFault` for a failed check."""
         # A struct is read as it is now; every other argument was read when it was set.
-        for index, value in enumerate(self.params):
-            if isinstance(value, struct_base):
-                self._recorded.set_param_at_index(index, value)
+        for index in self._structs:
+            self._recorded.set_param_at_index(index, self.params[index])
         self._recorded.launch()
 
 
