@@ -15,7 +15,8 @@ fn bits(word: &str) -> f64 {
 /// How many floats lie between two, with a sign.
 fn distance(a: f64, b: f64) -> f64 {
     let ordered = |x: f64| if x.is_sign_negative() { -((x.to_bits() << 1 >> 1) as i64) } else { x.to_bits() as i64 };
-    ordered(a).abs_diff(ordered(b)) as f64 * if a < b { -1.0 } else { 1.0 }
+    let steps = ordered(a).abs_diff(ordered(b)) as f64;
+    if a < b { -steps } else { steps }
 }
 
 fn check(op: &str, at_least: usize) {

@@ -3,6 +3,7 @@
 use super::Expanded;
 use ir::Scalar;
 use runtime::math::{binary_f64, unary_f64};
+use std::f32::consts::{FRAC_1_SQRT_2, FRAC_PI_2, FRAC_PI_4, PI, SQRT_2};
 
 /// Prime, so that all low bits occur.
 const STRIDE: usize = 21_701;
@@ -46,15 +47,15 @@ fn boundaries() -> impl Iterator<Item = f32> {
         0.25,
         0.346_573_6,
         0.5,
-        0.707_106_77,
-        0.785_398_2,
+        FRAC_1_SQRT_2,
+        FRAC_PI_4,
         1.0,
-        1.414_213_5,
+        SQRT_2,
         1.5,
-        1.570_796_4,
+        FRAC_PI_2,
         2.0,
         3.0,
-        3.141_592_7,
+        PI,
         3.9,
         4.0,
         9.0,
