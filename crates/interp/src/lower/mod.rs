@@ -10,6 +10,7 @@ mod values;
 
 use crate::code::{Code, Move, Slot, Step};
 use control::Scope;
+use ir::op::Rule;
 use ir::{Attr, Function, Inst, Module, Op, RegionId, Scalar, Type, Value};
 
 /// The steps of `func`, which the verifier accepts; anything else panics.
@@ -135,74 +136,22 @@ impl Lower<'_> {
     }
 
     fn inst(&mut self, inst: &Inst) {
+        match inst.op.rule() {
+            Rule::Own => self.own(inst),
+            Rule::Same { .. } | Rule::SameScalar { .. } | Rule::Compare { .. } | Rule::FloatTest => {
+                self.componentwise(inst);
+            }
+        }
+    }
+
+    /// Ops with a rule of their own.
+    fn own(&mut self, inst: &Inst) {
         match inst.op {
             Op::Const => {
                 let slot = self.define(inst.result());
                 let Attr::Const(value) = inst.attr else { panic!("`const` without its value") };
                 self.code.template[slot as usize] = value.0;
             }
-            Op::Add
-            | Op::Sub
-            | Op::Mul
-            | Op::Div
-            | Op::Rem
-            | Op::FloorDiv
-            | Op::Mod
-            | Op::Neg
-            | Op::Abs
-            | Op::Min
-            | Op::Max
-            | Op::Fma
-            | Op::CopySign
-            | Op::Sqrt
-            | Op::Cbrt
-            | Op::Exp
-            | Op::Exp2
-            | Op::ExpM1
-            | Op::Log
-            | Op::Log2
-            | Op::Log10
-            | Op::Log1P
-            | Op::Sin
-            | Op::Cos
-            | Op::Tan
-            | Op::Asin
-            | Op::Acos
-            | Op::Atan
-            | Op::Atan2
-            | Op::Sinh
-            | Op::Cosh
-            | Op::Tanh
-            | Op::Asinh
-            | Op::Acosh
-            | Op::Atanh
-            | Op::Erf
-            | Op::Erfc
-            | Op::Pow
-            | Op::Floor
-            | Op::Ceil
-            | Op::Trunc
-            | Op::Round
-            | Op::Rint
-            | Op::IsNan
-            | Op::IsInf
-            | Op::IsFinite
-            | Op::And
-            | Op::Or
-            | Op::Xor
-            | Op::Not
-            | Op::Shl
-            | Op::Shr
-            | Op::PopCount
-            | Op::LeadingZeros
-            | Op::TrailingZeros
-            | Op::MulHigh
-            | Op::Eq
-            | Op::Ne
-            | Op::Lt
-            | Op::Le
-            | Op::Gt
-            | Op::Ge => self.componentwise(inst),
             Op::Select
             | Op::Cast
             | Op::Bitcast
@@ -246,6 +195,7 @@ impl Lower<'_> {
             Op::Break => self.break_(inst),
             Op::Return => self.return_(inst),
             Op::Unreachable => self.push(Step::Unreachable),
+            op => panic!("`{}` has no rule of its own", op.name()),
         }
     }
 }
