@@ -5,3 +5,4 @@ mod lowered;
 mod mistakes;
 mod operators;
 mod places;
+mod subscripts;
