@@ -335,3 +335,15 @@ t = (x, 2.0)
 return m.shape[1], x.length, wp.static(len(t)), x[9:] == x[5:]";
     assert_eq!(run("x", &[vector(&[1.0, 2.0, 3.0])], body), "3 3 2 true");
 }
+
+#[test]
+fn a_tuple_of_one_type_takes_any_index() {
+    let body = "
+t = (1, 2, x)
+v = (wp.vec2(1.0, 2.0), wp.vec2(3.0, 4.0))
+n = 0
+for i in range(len(t)):
+    n += t[i] * 10
+return n, t[x], v[x - 4], v[x + 1]";
+    assert_eq!(run("x", &[InterpValue::i32(-3)], body), "0 1 (0.0, 0.0) (1.0, 2.0)");
+}

@@ -111,12 +111,15 @@ impl Lower<'_, '_> {
         match self.unit.host.evaluate(scope, &text, &locals) {
             Ok(value) => Ok(Operand::Static(value)),
             Err(message) => {
-                // Locals of known kinds, such as a tuple's length, are known here although Python has no value of them.
-                let mark = self.mark();
-                if message.starts_with("NameError")
-                    && let Ok(operand @ Operand::Static(_)) = self.expr(expr)
-                {
-                    return Ok(operand);
+                // What is known of locals, such as a tuple's length, is known here although Python has no value of them.
+                let (mark, n_reports) = (self.mark(), self.unit.diagnostics.len());
+                if message.starts_with("NameError") {
+                    match self.expr(expr) {
+                        Ok(operand @ Operand::Static(_)) => return Ok(operand),
+                        // A name whose own statement failed.
+                        Err(reported) if self.unit.diagnostics.len() == n_reports => return Err(reported),
+                        _ => {}
+                    }
                 }
                 self.rewind(mark);
                 let report = self

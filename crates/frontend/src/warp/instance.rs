@@ -9,7 +9,7 @@ use super::unit::{Argument, Returns};
 use crate::source::ParsedFile;
 use crate::{FuncSource, HostValue, ObjectId, ParamSource, TypePattern};
 use diagnostics::Span;
-use ir::{Attr, FuncRef, FunctionKind, Op, Type};
+use ir::{Attr, FuncRef, FunctionKind, Op, Type, TypeKind};
 use ruff_python_ast::{Expr, Number, StmtFunctionDef};
 use std::sync::{Arc, OnceLock};
 
@@ -72,7 +72,10 @@ impl Callee {
     /// The return types, where the annotation names them.
     pub(crate) fn return_types(&self) -> Option<Vec<Type>> {
         match self.returns.as_ref()? {
-            TypePattern::Is(ty) => Some(vec![*ty]),
+            TypePattern::Is(ty) => Some(match ty.kind() {
+                TypeKind::Tuple(items) => items.clone(),
+                _ => vec![*ty],
+            }),
             TypePattern::Tuple(items) => items
                 .iter()
                 .map(|item| if let TypePattern::Is(ty) = item { Some(*ty) } else { None })

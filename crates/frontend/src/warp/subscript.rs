@@ -356,11 +356,7 @@ impl Lower<'_, '_> {
             return Ok(Operand::Tuple(list.iter().map(|&k| items[k as usize].clone()).collect()));
         }
         let Some(index) = index.as_int() else {
-            let what = self.describe(index);
-            let report = self
-                .report("static-index", *at, format!("a tuple is indexed by constants, found {what}"))
-                .help("make it a vector, whose index may be any integer");
-            return Err(self.emit(report));
+            return self.dynamic_item(&items, &indices[0], span);
         };
         let k = self.static_index(index, items.len() as u32, "the tuple", *at)?;
         Ok(items[k as usize].clone())

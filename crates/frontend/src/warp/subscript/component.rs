@@ -1,5 +1,6 @@
 //! Subscripts of vectors, matrices, quaternions and transforms.
 
+use super::super::branch::Joined;
 use super::super::lower::{Lower, Result};
 use super::super::operand::Operand;
 use super::{Index, PieceKind, Place};
@@ -76,6 +77,40 @@ impl Lower<'_, '_> {
             }
         };
         Ok(self.piece(base, kind, ty))
+    }
+
+    /// An item of a tuple at a run-time index, where all items have one type.
+    pub(super) fn dynamic_item(&mut self, items: &[Operand], index: &Index, span: Span) -> Result<Operand> {
+        let ty = match self.join(&items.iter().collect::<Vec<_>>()) {
+            Some(Joined::One(ty)) => Some(ty),
+            Some(Joined::Same(operand)) => self.type_of(&operand),
+            _ => None,
+        };
+        let (Some(ty), n) = (ty, items.len() as u32) else {
+            let what = self.describe(&index.0);
+            let message = format!("a tuple of several types is indexed by constants, found {what}");
+            return Err(self.error("static-index", index.1, message));
+        };
+        let mut values = Vec::new();
+        for item in items {
+            values.push(self.value_as(item, ty, span)?);
+        }
+        if let Some(scalar) = ty.as_scalar() {
+            let vector = Type::vector(scalar, n);
+            let place = Place::Operand(Operand::Value(self.b().construct(vector, &values)));
+            let place = self.component_place(place, vector, std::slice::from_ref(index), span)?;
+            return self.read(place);
+        }
+        let along = self.along(index, n, ty, span)?;
+        let index = self.along_value(along);
+        // As of vectors, what lies outside is 0.
+        let mut chosen = self.zero(ty);
+        for (k, &value) in (0..).zip(&values) {
+            let k = self.b().int(Scalar::I64, k);
+            let is_it = self.b().compare(Op::Eq, index, k);
+            chosen = self.b().select(is_it, value, chosen);
+        }
+        Ok(Operand::Value(chosen))
     }
 
     fn along_value(&mut self, along: Along) -> Value {
