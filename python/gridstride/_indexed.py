@@ -29,7 +29,8 @@ class indexedarray:  # noqa: N801 - Warp's name
     """
 
     _default_ndim = 1
-    __slots__ = ("__gs_type__", "data", "dtype", "indices", "ndim", "requires_grad", "shape")
+    # No slots, so that a class may derive from this one and from `array`.
+    __gs_type__: Any
 
     def __new__(cls, data: Any = None, indices: Any = None, dtype: Any = None, ndim: int | None = None) -> indexedarray:
         if data is None:
@@ -177,27 +178,22 @@ _operators.install(indexedarray)
 class indexedarray1d(indexedarray):  # noqa: N801
     """`indexedarray` of 1 dimension, as annotation."""
 
-    __slots__ = ()
-
 
 class indexedarray2d(indexedarray):  # noqa: N801
     """`indexedarray` of 2 dimensions, as annotation."""
 
-    __slots__ = ()
     _default_ndim = 2
 
 
 class indexedarray3d(indexedarray):  # noqa: N801
     """`indexedarray` of 3 dimensions, as annotation."""
 
-    __slots__ = ()
     _default_ndim = 3
 
 
 class indexedarray4d(indexedarray):  # noqa: N801
     """`indexedarray` of 4 dimensions, as annotation."""
 
-    __slots__ = ()
     _default_ndim = 4
 
 
@@ -225,7 +221,7 @@ def _class_for(element: Any, ndim: int) -> Any:
     ty = _native_type(element, ndim)
     found = _made.get(ty)
     if found is None:
-        members = {"__slots__": (), "__gs_type__": ty, "__module__": "gridstride"}
+        members = {"__gs_type__": ty, "__module__": "gridstride"}
         found = _made[ty] = _types.classes[ty] = type("indexedarray", (indexedarray,), members)
     return found
 

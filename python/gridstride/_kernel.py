@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import Any
 
-from gridstride import _annotations, _native, _source, _types, _unbuilt, config
+from gridstride import _annotations, _logger, _native, _source, _types, _unbuilt, config
 
 _KERNEL_OPTIONS = {
     "enable_backward",
@@ -60,9 +60,22 @@ class Module:
         _settings["_changes"] += 1
 
     def load(self, device: Any = None, block_dim: int | None = None) -> None:
-        """Compiles every kernel whose types are known. Raises `CompileError` for the first one in error."""
-        for kernel in list(self.kernels.values()):
-            kernel.compile()
+        """Compiles every kernel whose types are known.
+
+        A kernel in error raises at its launches, and takes no other down; it is reported as a warning here. Where no
+        kernel of the module can be compiled, this raises the `CompileError` of the first.
+        """
+        errors: list[_native.CompileError] = []
+        kernels = list(self.kernels.values())
+        for kernel in kernels:
+            try:
+                kernel.compile()
+            except _native.CompileError as error:
+                errors.append(error)
+        if errors and len(errors) == len(kernels):
+            raise errors[0]
+        for error in errors:
+            _logger.log_warning(str(error), once=True)
 
     def unload(self) -> None:
         """Accepted for compatibility: compiled code is freed with its kernels."""

@@ -30,6 +30,10 @@ class Unbuilt:
 
     __ror__ = __or__
 
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
+        # A class derived from one is of no more use than it.
+        return ()
+
     def __repr__(self) -> str:
         return f"gridstride.{self.__name__}"
 

@@ -74,6 +74,10 @@ def main() -> None:
         lines.flush()
 
     gridstride.compat.install()
+    # Tests start programs of their own, which say `import warp` too.
+    alias = os.path.join(os.path.dirname(os.path.abspath(__file__)), "alias")
+    os.environ["GRIDSTRIDE_SUITE"] = os.path.join(folder, module.partition(".")[0])
+    os.environ["PYTHONPATH"] = os.pathsep.join([alias, *os.environ.get("PYTHONPATH", "").split(os.pathsep)])
     package = importlib.import_module(module.partition(".")[0])
     package.__path__.append(os.path.join(folder, module.partition(".")[0]))
     try:

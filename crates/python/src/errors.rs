@@ -1,7 +1,7 @@
 //! Exceptions that Python sees, and the wall that keeps panics on this side.
 
 use diagnostics::{SourceMap, render};
-use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::exceptions::{PyAttributeError, PyBaseException, PyKeyError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
@@ -51,12 +51,42 @@ impl Failure {
     }
 
     pub(crate) fn raise(&self, py: Python<'_>) -> PyErr {
-        let error = CompileError::new_err(self.text.clone());
+        let code = self.diagnostics.first().map_or("", |(code, ..)| code.as_str());
+        let error = match compile_error_type(py, code) {
+            Ok(class) => PyErr::from_type(class, self.text.clone()),
+            Err(failed) => return failed,
+        };
         match error.value(py).setattr("diagnostics", self.diagnostics.clone()) {
             Ok(()) => error,
             Err(failed) => failed,
         }
     }
+}
+
+/// The class to raise for a kernel whose first mistake has that code: a `CompileError`, and the exception that Python
+/// itself raises for such a mistake, so that `except TypeError` finds a wrong type.
+fn compile_error_type<'py>(py: Python<'py>, code: &str) -> PyResult<Bound<'py, PyType>> {
+    static CLASSES: [PyOnceLock<Py<PyType>>; 4] = [const { PyOnceLock::new() }; 4];
+    let (index, name, base) = match code {
+        "type-mismatch" | "argument-type" | "not-an-index" | "not-a-condition" | "not-a-value" | "not-callable"
+        | "not-iterable" | "not-subscriptable" => (0, "CompileTypeError", py.get_type::<PyTypeError>()),
+        "argument-count" | "index-range" | "literal-range" | "slice-step" | "static-index" | "unpack-count"
+        | "wrong-arguments" | "zero-step" => (1, "CompileValueError", py.get_type::<PyValueError>()),
+        "unknown-attribute" | "unknown-method" => (2, "CompileAttributeError", py.get_type::<PyAttributeError>()),
+        "unknown-name" | "unknown-function" => (3, "CompileNameError", py.get_type::<PyKeyError>()),
+        _ => return Ok(py.get_type::<CompileError>()),
+    };
+    let class = CLASSES[index].get_or_try_init(py, || {
+        let bases = PyTuple::new(py, [py.get_type::<CompileError>(), base])?;
+        let body = PyDict::new(py);
+        body.set_item("__module__", "gridstride._native")?;
+        body.set_item("__doc__", "A kernel that cannot be compiled, by what is wrong with it first.")?;
+        // A KeyError would show the text quoted, on one line.
+        body.set_item("__str__", py.get_type::<PyBaseException>().getattr("__str__")?)?;
+        let class = py.get_type::<PyType>().call1((name, bases, body))?;
+        Ok::<_, PyErr>(class.cast_into::<PyType>()?.unbind())
+    })?;
+    Ok(class.bind(py).clone())
 }
 
 /// File, line and column of a span; empty and 0 for text that no user wrote.

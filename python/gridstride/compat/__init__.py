@@ -41,12 +41,13 @@ class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if first == "_src":
             name = "gridstride.compat.internals" + rest.removeprefix("_src")
         spec = importlib.machinery.ModuleSpec(fullname, self, is_package=True)
-        spec.loader_state = name
-        try:
-            if importlib.util.find_spec(name) is not None:
-                return spec
-        except ModuleNotFoundError:
-            pass
+        for candidate in (name, f"gridstride.compat.{rest}"):
+            spec.loader_state = candidate
+            try:
+                if importlib.util.find_spec(candidate) is not None:
+                    return spec
+            except ModuleNotFoundError:
+                continue
         if head == "warp" and first in _WARP_MODULES | {"_src"}:
             spec.loader_state = ""
             return spec

@@ -8,12 +8,18 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any, NoReturn
 
+from gridstride._unbuilt import Unbuilt
 
-class Absent:
-    """Stands for something of Warp's that is missing here. Calling it, or reading an attribute, raises."""
+
+class Absent(Unbuilt):
+    """Stands for something of Warp's that is missing here. Calling it, or reading an attribute, raises.
+
+    As an annotation it is open: a module that mentions it can be imported.
+    """
 
     def __init__(self, name: str) -> None:
-        self.__name__ = self.__qualname__ = name
+        super().__init__(name)
+        self.__qualname__ = name
 
     def _refuse(self) -> NoReturn:
         raise NotImplementedError(f"`{self.__name__}` of Warp has no counterpart in Gridstride")

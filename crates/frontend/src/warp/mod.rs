@@ -11,50 +11,65 @@
 //! its environment of names, expressions give [`Operand`]s. Names are resolved, types inferred and ops appended in
 //! one walk; a loop whose literals turn out to need another type is walked again.
 
-mod unit;
-mod operand;
+mod assign;
+mod attribute;
+mod branch;
+mod builtins;
+mod call;
+mod expression;
+mod instance;
 mod lower;
+mod operand;
+mod operator;
+mod pattern;
+mod range;
+mod repeat;
 mod scan;
 mod statement;
-mod assign;
-mod branch;
-mod repeat;
-mod range;
-mod expression;
-mod operator;
 mod subscript;
-mod attribute;
-mod call;
-mod instance;
-mod pattern;
-mod builtins;
+mod unit;
 
 pub(crate) use builtins::is_builtin;
 pub use builtins::names as builtin_names;
-pub(crate) use pattern::library_type;
 pub(crate) use lower::{Lower, Reported};
 pub(crate) use operand::Operand;
+pub(crate) use pattern::library_type;
 pub(crate) use unit::Unit;
 
 use crate::{Host, Lowered, ObjectId, Options, Rejected};
 use ir::Type;
 
 /// Lowers a kernel for arguments of the given types, one a parameter.
-pub fn lower_kernel(host: &dyn Host, kernel: ObjectId, args: &[Type], options: &Options) -> std::result::Result<Lowered, Rejected> {
+pub fn lower_kernel(
+    host: &dyn Host,
+    kernel: ObjectId,
+    args: &[Type],
+    options: &Options,
+) -> std::result::Result<Lowered, Rejected> {
     let mut unit = Unit::new(host, options);
     let result = unit.kernel(kernel, args);
     unit.finish(result)
 }
 
 /// Lowers a function for arguments of the given types; it is the module's last function.
-pub fn lower_function(host: &dyn Host, func: ObjectId, args: &[Type], options: &Options) -> std::result::Result<Lowered, Rejected> {
+pub fn lower_function(
+    host: &dyn Host,
+    func: ObjectId,
+    args: &[Type],
+    options: &Options,
+) -> std::result::Result<Lowered, Rejected> {
     let mut unit = Unit::new(host, options);
     let result = unit.entry_function(func, args);
     unit.finish(result)
 }
 
 /// Lowers a call of a builtin by name to a function `name` of the module.
-pub fn lower_builtin(host: &dyn Host, name: &str, args: &[Type], options: &Options) -> std::result::Result<Lowered, Rejected> {
+pub fn lower_builtin(
+    host: &dyn Host,
+    name: &str,
+    args: &[Type],
+    options: &Options,
+) -> std::result::Result<Lowered, Rejected> {
     let mut unit = Unit::new(host, options);
     let result = unit.builtin_function(name, args);
     unit.finish(result)

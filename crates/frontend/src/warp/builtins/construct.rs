@@ -145,7 +145,7 @@ impl Lower<'_, '_> {
                 }
                 let is_splat = n > 1 && !matches!(ty.kind(), TypeKind::Quat(_));
                 if is_splat && found.is_some_and(|found| found.as_scalar().is_some()) {
-                    let x = self.component(call, only, elem)?;
+                    let x = self.component(call, only, elem, ty)?;
                     return Ok(Operand::Value(self.b().splat(ty, x)));
                 }
             }
@@ -154,24 +154,50 @@ impl Lower<'_, '_> {
         let is_matrix = matches!(ty.kind(), TypeKind::Matrix { .. });
         if is_matrix && let Some(arg) = args.iter().find(|arg| self.is_composite(arg)) {
             let message = format!("`{}` takes scalars, found {}", call.name, self.describe(&arg.operand));
+            let help = match (args.len(), self.type_of(&arg.operand).map(Type::kind)) {
+                (1, Some(&TypeKind::Matrix { rows, cols, .. })) => {
+                    let wanted = shape_text(ty);
+                    format!(
+                        "incompatible matrix of shape ({rows}, {cols}) given when copy constructing a matrix of {wanted}"
+                    )
+                }
+                _ => "use `matrix_from_rows(…)` or `matrix_from_cols(…)` for vectors".into(),
+            };
             let report = self.report("argument-type", arg.span, message);
-            return Err(self.emit(report.help("use `matrix_from_rows(…)` or `matrix_from_cols(…)` for vectors")));
+            return Err(self.emit(report.help(help)));
         }
         let mut components = Vec::new();
         for arg in &args {
             if self.is_composite(arg) {
                 let items = self.items(&arg.operand, arg.span)?;
                 for operand in items {
-                    components.push(self.component(call, &Arg { operand, span: arg.span }, elem)?);
+                    components.push(self.component(call, &Arg { operand, span: arg.span }, elem, ty)?);
                 }
             } else {
-                components.push(self.component(call, arg, elem)?);
+                components.push(self.component(call, arg, elem, ty)?);
             }
         }
         if components.len() != n {
             let plural = if components.len() == 1 { "" } else { "s" };
             let message = format!("`{}` has {n} components, found {} value{plural}", call.name, components.len());
-            return Err(self.error("argument-count", call.span, message));
+            let help = match (args.as_slice(), ty.kind()) {
+                ([only], TypeKind::Vector { len, .. }) if self.is_composite(only) => format!(
+                    "incompatible vector of length {} given when copy constructing a vector of length {len}",
+                    components.len()
+                ),
+                (_, TypeKind::Transform(_)) => format!(
+                    "incompatible number of values given ({}) when constructing a transform; expected 0, 1, or 7",
+                    components.len()
+                ),
+                _ => format!(
+                    "incompatible number of values given ({}) when constructing a {} of {}",
+                    components.len(),
+                    kind_text(ty),
+                    shape_text(ty)
+                ),
+            };
+            let report = self.report("argument-count", call.span, message);
+            return Err(self.emit(report.help(help)));
         }
         Ok(Operand::Value(self.b().construct(ty, &components)))
     }
@@ -180,6 +206,18 @@ impl Lower<'_, '_> {
     fn transform_of(&mut self, elem: Scalar, call: &Call<'_>) -> Result<Operand> {
         let mut args = self.spread_arguments(&call.rest)?;
         args.extend([call.get(0), call.get(1)].into_iter().flatten().cloned());
+        if let [only] = args.as_slice()
+            && let Some(&TypeKind::Transform(from)) = self.type_of(&only.operand).map(Type::kind)
+            && from != elem
+        {
+            let (from, to) = (self.name_of(Type::scalar(from)), self.name_of(Type::scalar(elem)));
+            let message = format!("`{}` cannot be made of {}", call.name, self.describe(&only.operand));
+            let help = format!(
+                "copy constructing a transform requires matching source and target dtypes, got `{from}` and `{to}`"
+            );
+            let report = self.report("argument-type", only.span, message);
+            return Err(self.emit(report.help(help)));
+        }
         let is_position = |ty: Type| matches!(ty.kind(), TypeKind::Vector { len: 3, .. });
         if let [only] = args.as_slice()
             && self.type_of(&only.operand).is_some_and(is_position)
@@ -224,8 +262,8 @@ impl Lower<'_, '_> {
         Ok(all)
     }
 
-    /// A scalar argument as a component: literals convert, values must have the type.
-    fn component(&mut self, call: &Call<'_>, arg: &Arg, elem: Scalar) -> Result<Value> {
+    /// A scalar argument as a component of a `whole`: literals convert, values must have the type.
+    fn component(&mut self, call: &Call<'_>, arg: &Arg, elem: Scalar, whole: Type) -> Result<Value> {
         if let Some(value) = self.try_value_as(&arg.operand, Type::scalar(elem), arg.span)? {
             return Ok(value);
         }
@@ -233,7 +271,12 @@ impl Lower<'_, '_> {
         let message = format!("the components of `{}` are `{wanted}`, found {found}", call.name);
         let mut report = self.report("type-mismatch", arg.span, message);
         if self.type_of(&arg.operand).is_some_and(|ty| ty.as_scalar().is_some()) {
-            report = report.help(format!("write `{wanted}({})`", self.source(arg.span)));
+            let (what, source) = (kind_text(whole), self.source(arg.span));
+            let rule = match call.rest.len() {
+                1 => format!("the value used to fill this {what} is"),
+                _ => format!("all values used to initialize this {what} are"),
+            };
+            report = report.help(format!("write `{wanted}({source})`; {rule} expected to be of the type `{wanted}`"));
         }
         Err(self.emit(report))
     }
@@ -262,7 +305,9 @@ impl Lower<'_, '_> {
         };
         if len == 0 {
             let report = self.report("argument-count", call.span, "the length of this vector is not known");
-            return Err(self.emit(report.help("write `vector(length=3, dtype=float)`")));
+            let help = "write `vector(length=3, dtype=float)`: \
+                        the `length` argument must be specified when zero-initializing a vector";
+            return Err(self.emit(report.help(help)));
         }
         let call = Call::of_rest(call.name, call.span, args);
         self.composite_of(Type::vector(elem, len), &call)
@@ -277,7 +322,9 @@ impl Lower<'_, '_> {
             (None, Some(&TypeKind::Matrix { rows, cols, .. })) if args.len() == 1 => (rows, cols),
             _ => {
                 let report = self.report("argument-count", call.span, "the shape of this matrix is not known");
-                return Err(self.emit(report.help("write `matrix(…, shape=(2, 2))`")));
+                let help = "write `matrix(…, shape=(2, 2))`: \
+                            the `shape` argument must be specified when initializing a matrix by value";
+                return Err(self.emit(report.help(help)));
             }
         };
         let call = Call::of_rest(call.name, call.span, args);
@@ -286,6 +333,23 @@ impl Lower<'_, '_> {
 
     fn dtype(&mut self, call: &Call<'_>, index: usize) -> Result<Option<Scalar>> {
         call.get(index).cloned().map(|arg| self.scalar_argument(call, &arg)).transpose()
+    }
+}
+
+fn kind_text(ty: Type) -> &'static str {
+    match ty.kind() {
+        TypeKind::Matrix { .. } => "matrix",
+        TypeKind::Quat(_) => "quaternion",
+        TypeKind::Transform(_) => "transform",
+        _ => "vector",
+    }
+}
+
+/// `length 3`, `shape (2, 2)`.
+fn shape_text(ty: Type) -> String {
+    match ty.kind() {
+        TypeKind::Matrix { rows, cols, .. } => format!("shape ({rows}, {cols})"),
+        _ => format!("length {}", ty.n_components()),
     }
 }
 

@@ -1,0 +1,12 @@
+"""`import warp` in the programs that tests start: Gridstride, with the suite's `warp.tests` beside it."""
+
+import importlib
+import os
+import sys
+
+import gridstride.compat
+
+del sys.modules["warp"]
+gridstride.compat.install()
+package = importlib.import_module("warp")
+package.__path__.append(os.environ["GRIDSTRIDE_SUITE"])
