@@ -69,6 +69,9 @@ impl<'a> Visitor<'a> for Finder<'a> {
         }
         walk_stmt(self, stmt);
     }
+
+    /// Functions are statements: expressions, most of a file, need not be walked.
+    fn visit_expr(&mut self, _: &'a ruff_python_ast::Expr) {}
 }
 
 #[cfg(test)]

@@ -47,7 +47,7 @@ pub fn lower_kernel(
     options: &Options,
 ) -> std::result::Result<Lowered, Rejected> {
     let mut unit = Unit::new(host, options);
-    let result = unit.kernel(kernel, args);
+    let result = with_room(|| unit.kernel(kernel, args));
     unit.finish(result)
 }
 
@@ -59,7 +59,7 @@ pub fn lower_function(
     options: &Options,
 ) -> std::result::Result<Lowered, Rejected> {
     let mut unit = Unit::new(host, options);
-    let result = unit.entry_function(func, args);
+    let result = with_room(|| unit.entry_function(func, args));
     unit.finish(result)
 }
 
@@ -71,6 +71,12 @@ pub fn lower_builtin(
     options: &Options,
 ) -> std::result::Result<Lowered, Rejected> {
     let mut unit = Unit::new(host, options);
-    let result = unit.builtin_function(name, args);
+    let result = with_room(|| unit.builtin_function(name, args));
     unit.finish(result)
+}
+
+/// Lowering recurses as deep as expressions nest; a thread's own stack may be too small for what Python accepts.
+fn with_room<T>(lower: impl FnOnce() -> T) -> T {
+    const STACK: usize = 64 << 20;
+    stacker::grow(STACK, lower)
 }

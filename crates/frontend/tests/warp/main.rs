@@ -5,4 +5,5 @@ mod lowered;
 mod mistakes;
 mod operators;
 mod places;
+mod random;
 mod subscripts;
