@@ -11,7 +11,11 @@ pub fn render(diagnostic: &Diagnostic, sources: &SourceMap) -> String {
         excerpt(&mut out, *span, text, '-', ":::", sources);
     }
     if let Some(help) = &diagnostic.help {
-        let _ = write!(out, "\n   = help: {help}");
+        // Under the bar of the excerpt, which stands behind the line's number.
+        let bar = sources
+            .get(diagnostic.span.file)
+            .map_or(1, |file| file.position(diagnostic.span.start).0.to_string().len());
+        let _ = write!(out, "\n{:bar$}  = help: {help}", "");
     }
     out
 }

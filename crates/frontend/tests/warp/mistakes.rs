@@ -295,21 +295,21 @@ fn fields_that_do_not_exist() {
         |
     10  |     y = r.direction
         |         ^^^^^^^^^^^
-       = help: it has `origin`, `t`
+        = help: it has `origin`, `t`
 
     error[not-assignable]: `V.x` cannot be assigned to
        --> t.py:11:5
         |
     11  |     V.x = 1.0
         |     ^^^
-       = help: what a kernel takes from outside is constant: assign it to a name first, or pass an array
+        = help: what a kernel takes from outside is constant: assign it to a name first, or pass an array
 
     error[not-assignable]: `V[0]` cannot be assigned to
        --> t.py:12:5
         |
     12  |     V[0] = 1.0
         |     ^^^^
-       = help: what a kernel takes from outside is constant: assign it to a name first, or pass an array
+        = help: what a kernel takes from outside is constant: assign it to a name first, or pass an array
     ");
 }
 
