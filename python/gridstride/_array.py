@@ -36,12 +36,6 @@ class _InstanceType:
         return _types.Type.array(instance._type, instance.ndim)
 
 
-def fixedarray(dtype: Any = Any, shape: Any = None) -> ArrayAnnotation:
-    """Annotation of a function's result: an array that the function made with `wp.zeros(shape=…)`."""
-    ndim = 1 if shape is None or isinstance(shape, int) else len(shape)
-    return ArrayAnnotation(dtype, ndim)
-
-
 class array(_native.Array):  # noqa: N801 - Warp's name
     """A view of device memory with a shape.
 
@@ -494,3 +488,10 @@ def _unpickle(cls: Any, shape: tuple[int, ...], raw: bytes, requires_grad: bool)
     base, inner = _numpy.layout(cls)
     self._np()[...] = np.frombuffer(raw, dtype=base).reshape(shape + inner)
     return self
+
+
+class fixedarray(array):  # noqa: N801 - Warp's name
+    """Annotation of a function's result: an array that the function made with `wp.zeros(shape=…)`."""
+
+    def __new__(cls, dtype: Any = Any, shape: Any = None) -> Any:
+        return ArrayAnnotation(dtype, 1 if shape is None or isinstance(shape, int) else len(shape))

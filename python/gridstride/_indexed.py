@@ -200,7 +200,8 @@ class indexedarray4d(indexedarray):  # noqa: N801
 def _native_type(element: Any, ndim: int) -> Any:
     """To the compiler an indexed array is a struct of its array and one index array a dimension (null: every index)."""
     if isinstance(element, tuple):
-        raise TypeError("an indexedarray annotation needs an element type that is not open")
+        # Each launch, or call, says which struct it is.
+        return ("any",)
     index = _types.Type.array(_types.int32.__gs_type__, 1)
     fields = [("data", _types.Type.array(element, ndim)), *[(f"indices{d}", index) for d in range(ndim)]]
     return _types.Type.struct("indexedarray", fields)

@@ -167,6 +167,9 @@ class Kernel(_native.Kernel):
     ) -> Kernel:
         if annotations is None:
             annotations = _annotations.of_function(func, sys._getframe(1), every=True)
+        for name, ty in annotations.items():
+            if isinstance(ty, tuple) and ty[0] == "ref":
+                raise TypeError(f"`{name}` of `{func.__name__}`: a kernel's parameters cannot be passed by reference")
         self = super().__new__(cls, func, func.__name__, annotations)
         self.func = func
         if key is not None and not key.isidentifier():

@@ -67,6 +67,20 @@ pub enum TypePattern {
     Tuple(Vec<TypePattern>),
     /// A function passed as an argument (`Callable`).
     Callable,
+    /// A parameter that is passed by reference (`wp.ref[T]`).
+    Ref(Box<TypePattern>),
+}
+
+impl TypePattern {
+    /// The pattern of the value, whether it is passed by reference or not.
+    pub fn value(&self) -> &TypePattern {
+        if let TypePattern::Ref(inner) = self { inner } else { self }
+    }
+
+    /// Whether a parameter is passed by reference.
+    pub fn is_ref(&self) -> bool {
+        matches!(self, TypePattern::Ref(_))
+    }
 }
 
 /// A parameter of a kernel or function.

@@ -81,6 +81,7 @@ fn from_tuple(tuple: &Bound<'_, PyTuple>) -> PyResult<TypePattern> {
         "transform" => TypePattern::Transform(inner(1)?),
         "array" => TypePattern::Array { elem: inner(1)?, rank: tuple.get_item(2)?.extract()? },
         "tuple" => TypePattern::Tuple(tuple.iter().skip(1).map(|item| pattern(&item)).collect::<PyResult<_>>()?),
+        "ref" => TypePattern::Ref(inner(1)?),
         _ => return Err(PyTypeError::new_err(format!("there is no type pattern {kind:?}"))),
     };
     Ok(closed(&open).map_or(open, TypePattern::Is))
@@ -98,7 +99,7 @@ fn closed(pattern: &TypePattern) -> Option<Type> {
         TypePattern::Array { elem, rank } => Type::array(closed(elem)?, *rank),
         TypePattern::Tuple(items) => Type::tuple(items.iter().map(closed).collect::<Option<_>>()?),
         TypePattern::Any | TypePattern::AnyScalar | TypePattern::AnyFloat | TypePattern::AnyInt => return None,
-        TypePattern::Callable => return None,
+        TypePattern::Callable | TypePattern::Ref(_) => return None,
     })
 }
 
@@ -107,6 +108,7 @@ pub(crate) fn fits(pattern: &TypePattern, ty: Type) -> bool {
     let scalar = |elem: &TypePattern, found: Scalar| fits(elem, Type::scalar(found));
     match (pattern, ty.kind()) {
         (TypePattern::Is(expected), _) => *expected == ty,
+        (TypePattern::Ref(inner), _) => fits(inner, ty),
         (TypePattern::Any, _) => true,
         (TypePattern::AnyScalar, TypeKind::Scalar(_)) => true,
         (TypePattern::AnyFloat, TypeKind::Scalar(found)) => found.class() == Class::Float,
@@ -139,6 +141,7 @@ pub(crate) fn pattern_name(pattern: &TypePattern) -> String {
         TypePattern::AnyFloat => "Float".to_owned(),
         TypePattern::AnyInt => "Int".to_owned(),
         TypePattern::Callable => "Callable".to_owned(),
+        TypePattern::Ref(inner) => format!("ref[{}]", pattern_name(inner)),
         TypePattern::Vector { elem, len } => format!("vector(length={}, dtype={})", length(len), pattern_name(elem)),
         TypePattern::Matrix { elem, rows, cols } => {
             format!("matrix(shape=({}, {}), dtype={})", length(rows), length(cols), pattern_name(elem))

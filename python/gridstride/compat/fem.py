@@ -24,6 +24,13 @@ class Sample:
     trial_dof: wp.vec2i = NULL_DOF_INDEX
 
 
+def integrand(function: Any = None, **options: Any) -> Any:
+    """Marks a function to integrate, which is not available: what it gives raises when it is used."""
+    if function is None:
+        return integrand
+    return Absent(f"warp.fem.integrand {function.__name__}")
+
+
 def __getattr__(name: str) -> Any:
     if name.startswith("__") and name.endswith("__"):
         raise AttributeError(name)

@@ -38,7 +38,11 @@ impl Lower<'_, '_> {
         }
         let args = self.arguments(call)?;
         match callee {
-            Operand::Static(HostValue::Func(func)) => self.call_function(func, args, span),
+            Operand::Static(HostValue::Func(func)) => {
+                let result = self.call_function(func, args, span)?;
+                self.write_references(call)?;
+                Ok(result)
+            }
             Operand::Static(HostValue::Type(pattern)) => self.construct(&pattern, args, span),
             Operand::Static(HostValue::Builtin(name)) => match name.as_str() {
                 "tid" => self.single_tid(span),

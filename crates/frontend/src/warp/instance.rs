@@ -217,6 +217,7 @@ impl Lower<'_, '_> {
     /// 0 for the very type, more for a literal that converts and for a pattern; `None` where it does not fit.
     fn distance(&self, operand: &Operand, annotation: Option<&TypePattern>) -> Option<u32> {
         let is_static_only = self.type_of(operand).is_none();
+        let annotation = annotation.map(TypePattern::value);
         let Some(annotation) = annotation else { return Some(8) };
         if is_static_only {
             return match (operand, annotation) {
@@ -243,8 +244,15 @@ impl Lower<'_, '_> {
     fn call_instance(&mut self, callee: &Callee, operands: Vec<Operand>, span: Span) -> Result<Operand> {
         let mut arguments = Vec::new();
         let mut values = Vec::new();
-        for (param, operand) in callee.params.iter().zip(operands) {
-            let exact = if let Some(TypePattern::Is(ty)) = &param.annotation { Some(*ty) } else { None };
+        let mut refs = Vec::new();
+        for (index, (param, operand)) in callee.params.iter().zip(operands).enumerate() {
+            let annotation = param.annotation.as_ref();
+            if annotation.is_some_and(TypePattern::is_ref) {
+                self.require_reference(&operand, &param.name, span)?;
+                refs.push((index, param.name.clone(), values.len()));
+            }
+            let exact =
+                if let Some(TypePattern::Is(ty)) = annotation.map(TypePattern::value) { Some(*ty) } else { None };
             if let Some(ty) = exact {
                 let is_null = ty.is_array() && operand.is_none();
                 values.push(if is_null { self.zero(ty) } else { self.value_as(&operand, ty, span)? });
@@ -258,8 +266,13 @@ impl Lower<'_, '_> {
             }
         }
         let (func, returns) = self.instance(callee, &arguments, span)?;
-        let inst = self.b().push(Op::Call, &values, Attr::Func(func), &[], &returns.types);
-        let results: Vec<Operand> = self.func.inst(inst).results.iter().map(|&value| Operand::Value(value)).collect();
+        let mut types = returns.types.clone();
+        types.extend(refs.iter().map(|&(_, _, value)| self.ty(values[value])));
+        let inst = self.b().push(Op::Call, &values, Attr::Func(func), &[], &types);
+        let mut results: Vec<Operand> =
+            self.func.inst(inst).results.iter().map(|&value| Operand::Value(value)).collect();
+        let written = results.split_off(returns.types.len());
+        self.written = refs.into_iter().zip(written).map(|((index, name, _), value)| (index, name, value)).collect();
         Ok(match results.as_slice() {
             [] => Operand::NONE,
             [single] if !returns.is_tuple => single.clone(),

@@ -1,6 +1,7 @@
 //! The state of one function body while it is lowered.
 
 use super::branch::Joined;
+use super::operand::Operand;
 use super::unit::Unit;
 use crate::source::ParsedFile;
 use crate::{HostValue, ObjectId};
@@ -97,6 +98,10 @@ pub(crate) struct Lower<'u, 'h> {
     pub(crate) is_kernel: bool,
     /// Where each name is read, as byte offsets.
     pub(crate) reads: Rc<Vec<(String, u32)>>,
+    /// Parameters passed by reference: what they hold at the end goes back to the caller, after the results.
+    pub(crate) refs: Vec<(String, Type)>,
+    /// What the last call of a function left in such parameters, by their number; taken by `call`.
+    pub(crate) written: Vec<(usize, String, Operand)>,
     /// What the function returns: fixed by an annotation or by the first `return`.
     pub(crate) returns: Option<Vec<Type>>,
     /// Whether the function returns a tuple, even one of a single item.
@@ -226,7 +231,7 @@ impl Lower<'_, '_> {
     }
 
     /// A name that the body does not set: the closure, the globals, Python's builtins, the kernel library.
-    pub(crate) fn lookup(&mut self, name: &str) -> Option<HostValue> {
+    pub(crate) fn lookup(&self, name: &str) -> Option<HostValue> {
         match &self.scope {
             Scope::Host(object) => self.unit.host.lookup(*object, name),
             Scope::Library => super::pattern::library_name(name),

@@ -23,6 +23,7 @@ mod operand;
 mod operator;
 mod pattern;
 mod range;
+mod reference;
 mod repeat;
 mod scan;
 mod statement;

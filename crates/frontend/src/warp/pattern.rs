@@ -9,6 +9,7 @@ pub(crate) fn matches(pattern: &TypePattern, ty: Type) -> bool {
     let elem_matches = |elem: &TypePattern, found: Scalar| matches(elem, Type::scalar(found));
     match (pattern, ty.kind()) {
         (TypePattern::Is(wanted), _) => *wanted == ty,
+        (TypePattern::Ref(inner), _) => matches(inner, ty),
         (TypePattern::Any, _) => true,
         (TypePattern::AnyScalar, TypeKind::Scalar(_)) => true,
         (TypePattern::AnyFloat, TypeKind::Scalar(scalar)) => scalar.is_float(),
@@ -115,6 +116,7 @@ pub(crate) fn pattern_name(pattern: &TypePattern) -> String {
         TypePattern::Array { elem, rank } => format!("array(dtype={}, ndim={rank})", pattern_name(elem)),
         TypePattern::Tuple(items) => format!("({})", items.iter().map(pattern_name).collect::<Vec<_>>().join(", ")),
         TypePattern::Callable => "Callable".into(),
+        TypePattern::Ref(inner) => format!("ref[{}]", pattern_name(inner)),
     }
 }
 

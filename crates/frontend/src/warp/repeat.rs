@@ -102,6 +102,7 @@ impl Lower<'_, '_> {
 
     pub(crate) fn changed_names(&self, body: &[Stmt], target: Option<&StmtFor>) -> Vec<String> {
         let mut assigned = scan::assigned(body);
+        self.add_referenced(body, &mut assigned);
         if let Some(stmt) = target
             && let Expr::Name(name) = &*stmt.target
             && !assigned.bound.iter().any(|known| known == name.id.as_str())

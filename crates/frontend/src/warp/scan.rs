@@ -1,7 +1,7 @@
 //! Which names statements set, and where a body reads names: what must be known before a loop is lowered.
 
 use ruff_python_ast::visitor::{Visitor, walk_expr, walk_stmt};
-use ruff_python_ast::{Expr, ExprContext, Stmt};
+use ruff_python_ast::{Expr, ExprCall, ExprContext, Stmt};
 use ruff_text_size::Ranged;
 
 /// Names that statements set.
@@ -21,8 +21,26 @@ pub(crate) fn assigned(body: &[Stmt]) -> Assigned {
     found
 }
 
+/// Every call in a body.
+pub(crate) fn calls(body: &[Stmt]) -> Vec<&ExprCall> {
+    struct Calls<'a>(Vec<&'a ExprCall>);
+    impl<'a> Visitor<'a> for Calls<'a> {
+        fn visit_expr(&mut self, expr: &'a Expr) {
+            if let Expr::Call(call) = expr {
+                self.0.push(call);
+            }
+            walk_expr(self, expr);
+        }
+    }
+    let mut calls = Calls(Vec::new());
+    for stmt in body {
+        calls.visit_stmt(stmt);
+    }
+    calls.0
+}
+
 impl Assigned {
-    fn target(&mut self, target: &Expr) {
+    pub(crate) fn target(&mut self, target: &Expr) {
         match target {
             Expr::Name(name) => insert(&mut self.bound, name.id.as_str()),
             Expr::Tuple(tuple) => tuple.elts.iter().for_each(|item| self.target(item)),

@@ -122,6 +122,7 @@ impl Lower<'_, '_> {
             }
             self.returns = Some(values.iter().map(|&value| self.ty(value)).collect());
             self.returns_tuple = is_tuple;
+            values.extend(self.reference_values(span)?);
             self.b().ret(&values);
             return Ok(());
         };
@@ -133,6 +134,7 @@ impl Lower<'_, '_> {
         for (item, &ty) in items.iter().zip(&types) {
             values.push(self.value_as(item, ty, span)?);
         }
+        values.extend(self.reference_values(span)?);
         self.b().ret(&values);
         Ok(())
     }

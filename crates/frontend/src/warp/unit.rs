@@ -173,6 +173,11 @@ impl<'h> Unit<'h> {
                 Argument::Static(operand) => operand.clone(),
             };
             lower.names.set(&param.name, Binding::Is(operand));
+            if let (Some(annotation), Argument::Value(ty)) = (&param.annotation, argument)
+                && annotation.is_ref()
+            {
+                lower.refs.push((param.name.clone(), *ty));
+            }
         }
         if let Some(types) = callee.return_types() {
             lower.returns_tuple = types.len() > 1;
@@ -183,8 +188,9 @@ impl<'h> Unit<'h> {
         lower.end_body();
         let types = lower.returns.clone().unwrap_or_default();
         let is_tuple = lower.returns_tuple;
+        let refs = lower.refs.iter().map(|(_, ty)| *ty).collect::<Vec<_>>();
         let mut func = lower.func;
-        func.results = types.clone();
+        func.results = [types.clone(), refs].concat();
         if self.diagnostics.len() > n_before { Err(super::Reported) } else { Ok((func, Returns { types, is_tuple })) }
     }
 
@@ -203,6 +209,8 @@ impl<'h> Unit<'h> {
             loops: Vec::new(),
             is_kernel,
             reads: Rc::default(),
+            refs: Vec::new(),
+            written: Vec::new(),
             returns: None,
             returns_tuple: false,
         }
@@ -226,7 +234,12 @@ impl Lower<'_, '_> {
             return;
         }
         if self.returns.as_ref().is_none_or(Vec::is_empty) {
-            self.b().ret(&[]);
+            let span = self.span;
+            if let Ok(values) = self.reference_values(span) {
+                self.b().ret(&values);
+            } else {
+                self.unreachable();
+            }
             return;
         }
         let span = self.span;
