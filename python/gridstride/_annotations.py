@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections import ChainMap
 from collections.abc import Callable, Mapping
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import Any
 
 from gridstride import _types
@@ -51,14 +51,21 @@ def closure_of(function: Callable[..., Any]) -> dict[str, Any]:
 def of_function(function: Callable[..., Any], frame: FrameType, every: bool) -> dict[str, Any]:
     """`_native.Type`s and patterns of a function's parameters and "return", for the compiler.
 
-    With `every`, a parameter without annotation is refused with a `TypeError`.
+    With `every`, a parameter without annotation is refused with a `TypeError`, as is what is no Python function.
     """
+    if not isinstance(function, FunctionType):
+        raise TypeError(f"only functions written in Python can be kernels or their functions, not {function!r}")
     scopes: list[Mapping[str, Any]] = [closure_of(function)]
     if frame.f_locals is not frame.f_globals:
         scopes.insert(0, frame.f_locals)
     annotations = evaluate(function, function.__globals__, scopes)
     code = function.__code__
     if every:
+        if code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
+            raise TypeError(
+                f"kernel `{function.__name__}` takes `*` or `**` parameters: name each one; other decorators go above "
+                "@wp.kernel"
+            )
         for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
             if name not in annotations:
                 raise TypeError(f"parameter `{name}` of kernel `{function.__name__}` has no type annotation")

@@ -23,12 +23,12 @@ MAX_EXTENT = 2**31 - 1
 
 def _shape(dim: Any) -> int | tuple[int, ...]:
     """A launch shape as an int or a tuple of 1 to 4 ints. Raises `TypeError` or `ValueError`."""
-    if hasattr(dim, "__len__"):
-        extents = tuple([operator.index(extent) for extent in dim])
-        if not 1 <= len(extents) <= 4:
-            raise ValueError(f"a launch has 1 to 4 dimensions, not {len(extents)}")
-    else:
-        extents = (operator.index(dim),)
+    try:
+        extents = tuple(map(operator.index, dim)) if hasattr(dim, "__len__") else (operator.index(dim),)
+    except TypeError:
+        raise TypeError(f"a launch dimension is an int, or 1 to 4 of them, not {dim!r}") from None
+    if not 1 <= len(extents) <= 4:
+        raise ValueError(f"a launch has 1 to 4 dimensions, not {len(extents)}")
     for extent in extents:
         if not 0 <= extent <= MAX_EXTENT:
             raise ValueError(f"launch dimension {extent} is outside of 0 … {MAX_EXTENT}")
@@ -149,6 +149,9 @@ def launch(
         dim = _shape(dim)
     if _settings["print_launches"]:
         print(f"kernel: {kernel.key}  dim: {dim}  inputs: {len(inputs)}  outputs: {len(outputs)}  device: {place}")
+    if record_cmd:
+        # Read twice: by the launch and by what records it.
+        inputs, outputs = list(inputs), list(outputs)
     options = kernel._launch_options if is_current else kernel.compile_options()
     run = _in_order if options["in_order"] else _native.launch
     recorded = run(kernel, dim, inputs, outputs, place.alias, record_cmd, options)

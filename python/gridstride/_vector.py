@@ -29,6 +29,8 @@ def _flatten(values: Sequence[Any]) -> list[Any]:
     for value in values:
         if isinstance(value, composite):
             flat += value._c
+        elif isinstance(value, (str, bytes)):
+            raise TypeError(f"components are numbers, not {value!r}")
         elif hasattr(value, "__len__"):
             flat += _flatten(value)
         else:

@@ -127,6 +127,17 @@ def test_mistakes_are_named():
         def k3(a: missing.thing):  # noqa: F821
             pass
 
+    with pytest.raises(TypeError, match="`k4` takes `\\*` or `\\*\\*` parameters: name each one"):
+
+        @wp.kernel
+        def k4(*values: int):
+            pass
+
+    for what in (len, int, 5, wp.func(lambda x: x)):
+        with pytest.raises(TypeError, match="only functions written in Python"):
+            wp.kernel(what)
+        with pytest.raises(TypeError, match="only functions written in Python"):
+            wp.func(what)
     with pytest.raises(TypeError, match="an array cannot hold"):
         wp.array(dtype=wp.array(dtype=float))
     with pytest.raises(ValueError, match="1 to 4 dimensions"):

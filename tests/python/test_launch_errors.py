@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gridstride as wp
-from gridstride import _native
+from gridstride import _native, _source
 
 
 @wp.kernel
@@ -128,6 +128,20 @@ def test_read_only_memory_is_refused_only_where_it_is_written():
         wp.launch(mixed, dim=3, inputs=arguments(a=a))
 
 
+def test_read_only_memory_is_refused_behind_any_number_of_parameters():
+    parameters = ", ".join(f"p{i}: int" for i in range(70))
+    source = f"@wp.kernel\ndef many({parameters}, a: wp.array(dtype=int)):\n    a[0] = p69\n"
+    _source.register("<many>", source)
+    scope = {"wp": wp, "__name__": __name__}
+    exec(compile(source, "<many>", "exec"), scope)
+    a = np.zeros(1, np.int32)
+    wp.launch(scope["many"], dim=1, inputs=[*range(70), a])
+    assert a[0] == 69
+    a.setflags(write=False)
+    with pytest.raises(RuntimeError, match="argument 71 `a`: .*read-only"):
+        wp.launch(scope["many"], dim=1, inputs=[*range(70), a])
+
+
 def test_memory_that_is_not_aligned_is_refused():
     raw = np.zeros(13, np.uint8)
     with pytest.raises(RuntimeError, match="multiples of 4 bytes"):
@@ -164,6 +178,20 @@ def test_wrong_dimensions_are_refused(dim, error, words):
     with pytest.raises(error) as caught:
         _native.launch(fill, dim, [np.zeros(3, np.float32), 1.0])
     assert words in str(caught.value) and "`fill`" in str(caught.value)
+
+
+@pytest.mark.parametrize("dim", [1.5, "3", None, (1, 2.0)])
+def test_dimensions_that_are_no_ints_are_named(dim):
+    with pytest.raises(TypeError, match="a launch dimension is an int, or 1 to 4 of them, not"):
+        wp.launch(fill, dim=dim, inputs=[np.zeros(3, np.float32), 1.0])
+
+
+def test_a_recorded_launch_takes_arguments_of_any_iterable():
+    a = np.zeros(3, np.float32)
+    recorded = wp.launch(fill, dim=3, inputs=iter([a, 1.0]), record_cmd=True)
+    recorded.set_param_by_name("x", 2.0)
+    recorded.launch()
+    assert a.tolist() == [2.0, 2.0, 2.0]
 
 
 @pytest.mark.parametrize("dim", [0, (0,), (3, 0), (0, 2**30, 2**30, 2**30)])

@@ -60,6 +60,9 @@ def test_constructors():
     assert wp.mat33(1.0) == [[1, 1, 1]] * 3
     with pytest.raises(ValueError, match="vec3f has 3 components, not 2"):
         wp.vec3(1.0, 2.0)
+    for text in (("abc",), (1.0, "2", 3.0)):
+        with pytest.raises(TypeError, match="components are numbers, not '"):
+            wp.vec3(*text)
     with pytest.raises(TypeError, match="rows of 3"):
         wp.mat33((1, 2), (3, 4), (5, 6))
 

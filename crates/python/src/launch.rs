@@ -78,7 +78,7 @@ pub(crate) fn launch<'py>(
             };
             return Bound::new(py, launch).map(Some);
         }
-        let job = Prepared { kernel, signature, words: &words, packed, grid, device, compile, options };
+        let job = Prepared { kernel, signature, words: &words, packed: &packed, grid, device, compile, options };
         job.run()?;
         Ok(None)
     })
@@ -89,7 +89,7 @@ struct Prepared<'a, 'py> {
     kernel: &'a Bound<'py, Kernel>,
     signature: &'a Signature,
     words: &'a [u64],
-    packed: Packed,
+    packed: &'a Packed,
     grid: Grid,
     device: Device,
     compile: CompileOptions,
@@ -171,13 +171,9 @@ impl Prepared<'_, '_> {
 
     /// Refuses read-only memory for parameters that the kernel writes to.
     fn check_writes(&self, unit: &Unit) -> PyResult<()> {
-        if self.packed.read_only == 0 {
-            return Ok(());
-        }
-        let is_refused = |index: &usize| self.packed.read_only >> index & 1 == 1 && unit.written[*index];
-        match (0..unit.written.len().min(64)).find(is_refused) {
+        match self.packed.read_only.iter().find(|&&index| unit.written[index]) {
             None => Ok(()),
-            Some(index) => {
+            Some(&index) => {
                 let why = "the kernel writes to it, and its memory is read-only".to_owned();
                 Err(self.kernel.get().refuse(self.kernel.py(), index, "", crate::bytes::Mismatch::Unfit(why)))
             }
@@ -212,7 +208,7 @@ impl Launch {
                 kernel: self.kernel.bind(py),
                 signature: &self.signature,
                 words: &self.words,
-                packed: self.packed,
+                packed: &self.packed,
                 grid: self.grid,
                 device: self.device,
                 compile: self.compile,
@@ -230,7 +226,7 @@ impl Launch {
                 return Err(PyIndexError::new_err(format!("there is no argument {index}: the kernel takes {n}")));
             }
             // Written to a copy: a value that does not fit leaves the launch as it was.
-            let (mut words, mut packed) = (self.words.clone(), self.packed);
+            let (mut words, mut packed) = (self.words.clone(), self.packed.clone());
             self.signature.pack_one(self.kernel.get(), index, value, &mut words, &mut packed)?;
             (self.words, self.packed) = (words, packed);
             self.args[index] = value.clone().unbind();

@@ -46,10 +46,10 @@ enum SlotKind {
 }
 
 /// What the packed arguments turned out to be.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Packed {
-    /// A bit per argument whose memory must not be written to.
-    pub(crate) read_only: u64,
+    /// Numbers of the arguments whose memory must not be written to.
+    pub(crate) read_only: SmallVec<[usize; 4]>,
 }
 
 impl Signature {
@@ -93,8 +93,7 @@ impl Signature {
         let slot = &self.slots[index];
         let place = &mut words[slot.word..slot.word + slot.n_bytes.div_ceil(8)];
         place.fill(0);
-        let bit = 1u64.checked_shl(index as u32).unwrap_or(0);
-        packed.read_only &= !bit;
+        packed.read_only.retain(|&mut known| known != index);
         let written = match &slot.kind {
             SlotKind::Scalar(Scalar::F32) if arg.is_exact_instance_of::<PyFloat>() => {
                 // The one case that is worth a path of its own.
@@ -106,7 +105,7 @@ impl Signature {
             SlotKind::Array { elem, rank } => array_words(*elem, *rank, arg, &mut |found| place.copy_from_slice(found))
                 .map(|is_read_only| {
                     if is_read_only {
-                        packed.read_only |= bit;
+                        packed.read_only.push(index);
                     }
                 }),
             SlotKind::Value(ty, _) => write_value(*ty, arg, &mut bytes_of(place)[..slot.n_bytes]),
