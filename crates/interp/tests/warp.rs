@@ -54,7 +54,7 @@ fn slices_of_arrays_are_those_of_python() {
                             "b = {source}\nt = 0\nfor i in range(b.shape[0]):\n    t = t * 10 + b[i]\nreturn b.shape[0], t"
                         );
                         let numbers = [start.unwrap_or(0), stop.unwrap_or(0), step].map(InterpValue::i32);
-                        let args = [&[array.clone()], &numbers[..]].concat();
+                        let args = [std::slice::from_ref(&array), &numbers[..]].concat();
                         let found = run("a, s, e, k", &args, &body);
                         assert_eq!(found, expected, "{source} of {values:?}, {start:?} {stop:?} {step}");
                     }
@@ -115,7 +115,7 @@ fn integer_operators_are_defined_everywhere() {
             let floor = if y == 0 {
                 0
             } else {
-                i64::from(x).div_euclid(y.into()) + i64::from(y < 0 && x.wrapping_rem_euclid(y) != 0) * -1
+                i64::from(x).div_euclid(y.into()) - i64::from(y < 0 && x.wrapping_rem_euclid(y) != 0)
             };
             let (left, right) = match u32::try_from(y) {
                 Ok(y) if y < 32 => (x << y, x >> y),
