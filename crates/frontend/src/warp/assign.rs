@@ -276,7 +276,7 @@ impl Lower<'_, '_> {
         if let (Operand::Static(value), Some(scalar)) = (&operand, ty.as_scalar())
             && Self::is_literal(&operand)
         {
-            if let Some(constant) = super::operand::literal_as(value, scalar) {
+            if let Some(constant) = self.literal_in_range(value, scalar, span)? {
                 return Ok(Operand::Static(HostValue::Scalar(scalar, constant)));
             }
         } else if let Operand::Static(value) = &operand

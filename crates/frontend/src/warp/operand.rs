@@ -151,7 +151,7 @@ impl Lower<'_, '_> {
             }
             Operand::Static(value) => {
                 let Some(scalar) = to.as_scalar() else { return Ok(None) };
-                Ok(literal_as(value, scalar).map(|constant| self.b().constant(scalar, constant)))
+                Ok(self.literal_in_range(value, scalar, span)?.map(|constant| self.b().constant(scalar, constant)))
             }
             Operand::Tuple(items) if matches!(to.kind(), TypeKind::Tuple(_)) && items.len() == to.n_components() => {
                 let mut values = Vec::new();

@@ -9,7 +9,7 @@ use super::operand::{Operand, literal_as};
 use super::subscript::is_indexed_array;
 use crate::HostValue;
 use diagnostics::Span;
-use ir::{Attr, Class, Op, Scalar, Site, SiteKind, Type, TypeKind, Value};
+use ir::{Attr, Class, Const, Op, Scalar, Site, SiteKind, Type, TypeKind, Value};
 use ruff_python_ast::{Operator, UnaryOp};
 
 mod compare;
@@ -166,14 +166,19 @@ impl Lower<'_, '_> {
     /// A literal as the scalar type of `ty`.
     fn literal_like(&mut self, literal: &Operand, ty: Type, span: Span) -> Result<Option<Value>> {
         let (Operand::Static(value), Some(scalar)) = (literal, ty.element()) else { return Ok(None) };
-        let Some(constant) = literal_as(value, scalar) else { return Ok(None) };
+        Ok(self.literal_in_range(value, scalar, span)?.map(|constant| self.b().constant(scalar, constant)))
+    }
+
+    /// As `literal_as`, but an integer literal that its type does not hold is an error: only casts drop bits.
+    pub(crate) fn literal_in_range(&mut self, value: &HostValue, to: Scalar, span: Span) -> Result<Option<Const>> {
         if let HostValue::Int(value) = *value
-            && !fold::fits(value, scalar)
+            && !fold::fits(value, to)
         {
-            let name = self.name_of(Type::scalar(scalar));
-            return Err(self.error("literal-range", span, format!("the literal `{value}` does not fit `{name}`")));
+            let name = self.name_of(Type::scalar(to));
+            let report = self.report("literal-range", span, format!("the literal `{value}` does not fit `{name}`"));
+            return Err(self.emit(report.help(format!("`{name}({value})` keeps its low bits"))));
         }
-        Ok(Some(self.b().constant(scalar, constant)))
+        Ok(literal_as(value, to))
     }
 
     /// In checked mode, integer division by what is not surely another number than zero reports it.

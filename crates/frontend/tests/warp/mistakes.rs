@@ -130,6 +130,34 @@ fn operators_for_other_types() {
 }
 
 #[test]
+fn literals_that_are_stored_or_passed_fit_their_type() {
+    let body =
+        "o[0] = 300\nwp.atomic_add(o, 0, 300)\no[1] = wp.max(o[0], -129)\no[2] = -1\no[3] = 255\no[4] = wp.uint8(300)";
+    assert_snapshot!(errors("o: wp.array(dtype=wp.uint8)", body), @r"
+    error[literal-range]: the literal `300` does not fit `uint8`
+      --> t.py:2:12
+       |
+    2  |     o[0] = 300
+       |            ^^^
+       = help: `uint8(300)` keeps its low bits
+
+    error[literal-range]: the literal `300` does not fit `uint8`
+      --> t.py:3:25
+       |
+    3  |     wp.atomic_add(o, 0, 300)
+       |                         ^^^
+       = help: `uint8(300)` keeps its low bits
+
+    error[literal-range]: the literal `-129` does not fit `uint8`
+      --> t.py:4:25
+       |
+    4  |     o[1] = wp.max(o[0], -129)
+       |                         ^^^^
+       = help: `uint8(-129)` keeps its low bits
+    ");
+}
+
+#[test]
 fn literals_that_fit_no_type() {
     assert_snapshot!(errors("a: wp.array(dtype=float), u: wp.uint8", "x = 1 // 0\ny = u + 300\nz = 1 << 200\nw = 99999999999999999999999999999999999999999"), @r"
     error[division-by-zero]: `1 // 0` divides by zero
@@ -143,6 +171,7 @@ fn literals_that_fit_no_type() {
        |
     3  |     y = u + 300
        |             ^^^
+       = help: `uint8(300)` keeps its low bits
 
     error[literal-range]: `1 << 200` does not fit any integer type
       --> t.py:4:9
