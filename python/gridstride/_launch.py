@@ -10,7 +10,9 @@ and the options are settled.
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+import os
+import threading
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gridstride import _device, _native, _runtime_tape, config
@@ -89,17 +91,26 @@ class Launch:
         # A struct is read as it is now; every other argument was read when it was set.
         for index in self._structs:
             self._recorded.set_param_at_index(index, self.params[index])
-        self._recorded.launch()
+        if self.kernel.compile_options()["in_order"]:
+            _in_order(self._recorded.launch)
+        else:
+            self._recorded.launch()
 
 
-def _in_order(*args: Any) -> Any:
+# One launch in order at a time: the number of cores is the process's. Free in the child of a fork.
+_ordered = threading.RLock()
+os.register_at_fork(after_in_child=lambda: globals().update(_ordered=threading.RLock()))
+
+
+def _in_order(run: Callable[..., Any], *args: Any) -> Any:
     """A launch on one core: its threads run one after the other, so that sums of floats are the same in every run."""
-    n_threads = _native.get_num_threads()
-    _native.set_num_threads(1)
-    try:
-        return _native.launch(*args)
-    finally:
-        _native.set_num_threads(n_threads)
+    with _ordered:
+        n_threads = _native.get_num_threads()
+        _native.set_num_threads(1)
+        try:
+            return run(*args)
+        finally:
+            _native.set_num_threads(n_threads)
 
 
 def launch(
@@ -153,8 +164,11 @@ def launch(
         # Read twice: by the launch and by what records it.
         inputs, outputs = list(inputs), list(outputs)
     options = kernel._launch_options if is_current else kernel.compile_options()
-    run = _in_order if options["in_order"] else _native.launch
-    recorded = run(kernel, dim, inputs, outputs, place.alias, record_cmd, options)
+    if options["in_order"] and not record_cmd:
+        _in_order(_native.launch, kernel, dim, inputs, outputs, place.alias, False, options)
+        recorded = None
+    else:
+        recorded = _native.launch(kernel, dim, inputs, outputs, place.alias, record_cmd, options)
     if _runtime_tape.active is not None and record_tape and not record_cmd:
         _runtime_tape.active.record_launch(kernel, dim, max_blocks, inputs, outputs, place, block_dim or 0)
     if record_cmd:

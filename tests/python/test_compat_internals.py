@@ -2,10 +2,12 @@
 
 import subprocess
 import sys
+import threading
 
 import pytest
 
 import gridstride as wp
+from gridstride import _native
 
 PROGRAM = """
 import gridstride.compat
@@ -80,4 +82,21 @@ def test_deterministic_launches_add_in_order():
         out = wp.zeros(1)
         wp.launch(total, dim=values.size, inputs=[values, out])
         sums.add(float(out.numpy()[0]))
+        out = wp.zeros(1)
+        wp.launch(total, dim=values.size, inputs=[values, out], record_cmd=True).launch()
+        sums.add(float(out.numpy()[0]))
+    n_cores = _native.get_num_threads()
+
+    def run():
+        for _ in range(50):
+            out = wp.zeros(1)
+            wp.launch(total, dim=values.size, inputs=[values, out])
+            sums.add(float(out.numpy()[0]))
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert len(sums) == 1
+    assert _native.get_num_threads() == n_cores
