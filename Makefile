@@ -14,7 +14,7 @@ BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 # With another HOME than the one that Rust was installed under, rustup must be told where its toolchains are.
-ifeq ($(RUSTUP_HOME)$(wildcard $(HOME)/.rustup),)
+ifeq ($(RUSTUP_HOME)$(wildcard $(HOME)/.rustup/toolchains),)
   RUST := $(realpath $(dir $(shell command -v cargo))../..)
   ifneq ($(wildcard $(RUST)/.rustup),)
     export RUSTUP_HOME := $(RUST)/.rustup
