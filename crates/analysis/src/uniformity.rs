@@ -10,8 +10,9 @@
 //! v3: i64 = extent v9 {0}  uniform
 //! ```
 //!
-//! Values are lowered until nothing changes (an optimistic fixpoint over a lattice of height three, so it ends). Control flow counts as in Karrenberg & Hack, "Whole-Function Vectorization" (CGO 2011): where
-//! lanes take different ways, what the ways define differs even if each definition is uniform.
+//! Values are lowered until nothing changes (an optimistic fixpoint over a lattice of height three, so it ends). Control
+//! flow counts as in Karrenberg & Hack, "Whole-Function Vectorization" (CGO 2011): where lanes take different ways, what
+//! the ways define differs even if each definition is uniform. What crosses a merge is uniform or varying.
 
 use ir::{Function, Inst, InstId, Op, PathElem, RegionId, Scalar, Value};
 
@@ -75,6 +76,14 @@ struct Context {
     is_partial: bool,
 }
 
+/// Which jumps out of a construct part of the lanes may take.
+#[derive(Default)]
+struct Exits {
+    /// To the enclosing loop.
+    some_jump: bool,
+    some_return: bool,
+}
+
 struct Analysis<'f> {
     func: &'f Function,
     lane_dim: u32,
@@ -88,6 +97,12 @@ struct Analysis<'f> {
 impl Analysis<'_> {
     fn of(&self, value: Value) -> Lanes {
         self.lanes[value.index()].unwrap_or(Lanes::Uniform)
+    }
+
+    /// As [`Self::lower`] for what crosses a merge of control flow: there an affine value varies, so that whoever keeps
+    /// only the first lane of affine values need not merge what is known about the others.
+    fn merge(&mut self, value: Value, lanes: Lanes) {
+        self.lower(value, if matches!(lanes, Lanes::Affine(_)) { Lanes::Varying } else { lanes });
     }
 
     /// Lowers a value to the meet of what it is and `lanes`.
@@ -108,22 +123,70 @@ impl Analysis<'_> {
     }
 
     fn region(&mut self, region: RegionId, context: &Context) {
-        for &id in &self.func.region(region).insts.clone() {
-            let inst = self.func.inst(id).clone();
+        let func = self.func;
+        let mut context = context.clone();
+        for &id in &func.region(region).insts {
+            let inst = func.inst(id);
             match inst.op {
-                Op::If => self.branch(id, &inst, context),
-                Op::For | Op::Loop => self.repeat(id, &inst, context),
-                Op::Continue | Op::Break => self.jump(&inst, context),
-                Op::Return => self.leave(context),
+                Op::If => {
+                    self.branch(id, inst, &context);
+                    self.lose_lanes(inst, &mut context, self.is_divergent(id));
+                }
+                Op::For | Op::Loop => {
+                    self.repeat(id, inst, &context);
+                    self.lose_lanes(inst, &mut context, self.is_divergent(id));
+                }
+                Op::Continue | Op::Break => self.jump(inst, &context),
+                Op::Return => self.leave(&context),
                 Op::Yield | Op::Unreachable => {}
                 _ => {
-                    let lanes = self.op(&inst);
+                    let lanes = self.op(inst);
                     for &result in &inst.results {
                         self.lower(result, lanes);
                     }
                 }
             }
         }
+    }
+
+    /// Behind a construct that only some lanes leave by its end, the others are off until the end of what they left to.
+    fn lose_lanes(&self, inst: &Inst, context: &mut Context, is_divergent: bool) {
+        let exits = self.exits(inst, is_divergent, inst.op != Op::If);
+        if exits.some_return {
+            context.is_partial = true;
+            context.loops.iter_mut().for_each(|frame| frame.1 = true);
+        }
+        if exits.some_jump
+            && let Some(frame) = context.loops.last_mut()
+        {
+            frame.1 = true;
+        }
+    }
+
+    /// The jumps under a construct that part of the lanes may take. `in_loop`: `continue` and `break` end there.
+    fn exits(&self, inst: &Inst, is_divergent: bool, in_loop: bool) -> Exits {
+        let mut found = Exits::default();
+        for &region in &inst.regions {
+            for &id in &self.func.region(region).insts {
+                let inner = self.func.inst(id);
+                match inner.op {
+                    Op::Continue | Op::Break => found.some_jump |= is_divergent && !in_loop,
+                    Op::Return => found.some_return |= is_divergent,
+                    Op::If | Op::For | Op::Loop => {
+                        let nested =
+                            self.exits(inner, is_divergent || self.is_divergent(id), in_loop || inner.op != Op::If);
+                        found.some_jump |= nested.some_jump;
+                        found.some_return |= nested.some_return;
+                    }
+                    _ => {}
+                }
+            }
+        }
+        found
+    }
+
+    fn is_divergent(&self, inst: InstId) -> bool {
+        self.is_divergent[inst.index()]
     }
 
     fn branch(&mut self, id: InstId, inst: &Inst, context: &Context) {
@@ -151,7 +214,7 @@ impl Analysis<'_> {
             let operands: Vec<Value> = yields.iter().map(|end| end.operands[i]).collect();
             let is_one = operands.windows(2).all(|pair| pair[0] == pair[1]);
             let lanes = operands.iter().map(|&value| self.of(value)).fold(None, meet).unwrap_or(Lanes::Uniform);
-            self.lower(result, if is_divergent && !is_one { Lanes::Varying } else { lanes });
+            self.merge(result, if is_divergent && !is_one { Lanes::Varying } else { lanes });
         }
     }
 
@@ -162,8 +225,8 @@ impl Analysis<'_> {
             let [lo, hi, step] = [0, 1, 2].map(|i| self.of(inst.operands[i]));
             // The induction variable is lo + k step: all lanes that are on are in the same round k.
             let lanes = if step == Lanes::Uniform { lo } else { Lanes::Varying };
-            self.lower(params[0], lanes);
-            if [lo, hi, step].iter().any(|&lanes| lanes != Lanes::Uniform) && !is_same_length(lo, hi, step) {
+            self.merge(params[0], lanes);
+            if [lo, hi, step].iter().any(|&lanes| lanes != Lanes::Uniform) {
                 self.diverge(id);
             }
             (&inst.operands[3..], &params[1..])
@@ -172,7 +235,7 @@ impl Analysis<'_> {
         };
         for (&param, &value) in carried.iter().zip(initial) {
             let lanes = self.of(value);
-            self.lower(param, lanes);
+            self.merge(param, lanes);
         }
         let mut inner = context.clone();
         inner.loops.push((id, false));
@@ -182,7 +245,7 @@ impl Analysis<'_> {
         let is_divergent = self.is_divergent[id.index()];
         for (&result, &param) in inst.results.iter().zip(carried) {
             let lanes = if inst.op == Op::For { self.of(param) } else { Lanes::Uniform };
-            self.lower(result, if is_divergent && !self.is_invariant(param, body) { Lanes::Varying } else { lanes });
+            self.merge(result, if is_divergent && !self.is_invariant(param, body) { Lanes::Varying } else { lanes });
         }
     }
 
@@ -196,7 +259,7 @@ impl Analysis<'_> {
             }
             for (&result, &value) in head.results.iter().zip(&inst.operands) {
                 let lanes = self.of(value);
-                self.lower(result, if self.is_divergent[target.index()] { Lanes::Varying } else { lanes });
+                self.merge(result, if self.is_divergent[target.index()] { Lanes::Varying } else { lanes });
             }
             return;
         }
@@ -205,7 +268,7 @@ impl Analysis<'_> {
         for (&param, &value) in carried.iter().zip(&inst.operands) {
             // Lanes that came here by another `continue` bring other values.
             let lanes = if is_partial && value != param { Lanes::Varying } else { self.of(value) };
-            self.lower(param, lanes);
+            self.merge(param, lanes);
         }
     }
 
@@ -315,7 +378,11 @@ fn sum(x: Lanes, y: Lanes, sign: i64) -> Lanes {
         Lanes::Varying => None,
     };
     match (step(x), step(y)) {
-        (Some(x), Some(y)) => affine(x.wrapping_add(sign.wrapping_mul(y))),
+        (Some(x), Some(y)) => match x.wrapping_add(sign.wrapping_mul(y)) {
+            // Steps that cancel do so only where neither operand wraps.
+            0 => Lanes::Varying,
+            step => Lanes::Affine(step),
+        },
         _ => Lanes::Varying,
     }
 }
@@ -330,11 +397,6 @@ fn scaled(lanes: Lanes, factor: i64) -> Lanes {
 
 fn affine(step: i64) -> Lanes {
     if step == 0 { Lanes::Uniform } else { Lanes::Affine(step) }
-}
-
-/// Whether all lanes run equally many rounds although the bounds differ: both ends move together.
-fn is_same_length(lo: Lanes, hi: Lanes, step: Lanes) -> bool {
-    step == Lanes::Uniform && lo == hi && matches!(lo, Lanes::Affine(_))
 }
 
 /// Whether a path has a step that is chosen at run time.
@@ -373,7 +435,7 @@ mod tests {
                 (1, Lanes::Affine(1)),
                 (3, Lanes::Affine(3)),
                 (4, Lanes::Affine(4)),
-                (5, Lanes::Uniform),
+                (5, Lanes::Varying),
                 (6, Lanes::Varying),
                 (7, Lanes::Uniform),
             ],

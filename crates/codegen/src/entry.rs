@@ -10,8 +10,18 @@ use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
 use inkwell::builder::Builder;
 use inkwell::context::Context;
-use inkwell::values::{BasicValueEnum, FunctionValue, IntValue, PointerValue};
+use inkwell::values::{BasicValueEnum, FunctionValue, IntValue, PhiValue, PointerValue};
 use ir::Function;
+
+/// Where the gangs of a row run.
+struct GangBlocks<'c> {
+    /// Where it is decided whether the gang runs, or one thread by the scalar body.
+    head: BasicBlock<'c>,
+    latch: BasicBlock<'c>,
+    /// The first lane's index.
+    first: IntValue<'c>,
+    narrow: IntValue<'c>,
+}
 
 pub(crate) struct Entry<'c> {
     /// Holds nothing but allocas.
@@ -21,9 +31,12 @@ pub(crate) struct Entry<'c> {
     /// Where the body is to start.
     pub body: BasicBlock<'c>,
     pub thread: Thread<'c>,
+    gang: Option<GangBlocks<'c>>,
     args: PointerValue<'c>,
     start: BasicBlock<'c>,
     row: BasicBlock<'c>,
+    /// The body's index, as an i64 and an i32.
+    index: [PhiValue<'c>; 2],
 }
 
 /// A stretch of threads that differ in the last index only.
@@ -34,7 +47,8 @@ struct Row<'c> {
 }
 
 impl<'c> Entry<'c> {
-    pub(crate) fn new(ctx: &'c Context, function: FunctionValue<'c>, rank: usize) -> Result<Entry<'c>> {
+    /// `width`: lanes of a gang, 1 for none.
+    pub(crate) fn new(ctx: &'c Context, function: FunctionValue<'c>, rank: usize, width: u32) -> Result<Entry<'c>> {
         let params: Vec<BasicValueEnum<'c>> = function.get_params();
         let [args, bounds, begin, end, fault] = params[..] else {
             return Err(Error::Invalid("an entry point takes five arguments".into()));
@@ -55,7 +69,8 @@ impl<'c> Entry<'c> {
         let at = t.as_basic_value().into_int_value();
         let Row { mut index, first, stop } = split_row(ctx, &b, at, end, &extents, rank)?;
         let narrow_first = b.build_int_truncate(first, ctx.i32_type(), "")?;
-        b.build_unconditional_branch(body)?;
+        let next = if width > 1 { block("outer") } else { body };
+        b.build_unconditional_branch(next)?;
 
         b.position_at_end(body);
         let wide = b.build_phi(ctx.i64_type(), "i")?;
@@ -66,9 +81,19 @@ impl<'c> Entry<'c> {
         b.position_at_end(latch);
         let i_next = b.build_int_nuw_add(i, ctx.i64_type().const_int(1, false), "")?;
         let k_next = b.build_int_nsw_add(k, ctx.i32_type().const_int(1, false), "")?;
-        b.build_conditional_branch(b.build_int_compare(IntPredicate::SLT, i_next, stop, "")?, body, row_end)?;
-        wide.add_incoming(&[(&first, row), (&i_next, latch)]);
-        narrow.add_incoming(&[(&narrow_first, row), (&k_next, latch)]);
+        b.build_conditional_branch(b.build_int_compare(IntPredicate::SLT, i_next, stop, "")?, next, row_end)?;
+        let starts = [(first, narrow_first, row), (i_next, k_next, latch)];
+        let fault = fault.into_pointer_value();
+        let gang = if width > 1 {
+            let ways = Ways { outer: next, body, row_end };
+            Some(gang_loop(ctx, function, &starts, stop, width, [wide, narrow], &ways)?)
+        } else {
+            for (i, k, from) in starts {
+                wide.add_incoming(&[(&i, from)]);
+                narrow.add_incoming(&[(&k, from)]);
+            }
+            None
+        };
 
         b.position_at_end(row_end);
         let t_next = b.build_int_add(at, b.build_int_sub(stop, first, "")?, "")?;
@@ -77,22 +102,110 @@ impl<'c> Entry<'c> {
 
         b.position_at_end(exit);
         b.build_return(None)?;
-        let fault = fault.into_pointer_value();
         let thread = Thread { index, narrow: Some((rank - 1, k)), extents, end: latch, fault };
-        Ok(Entry { allocas, arguments, body, thread, args: args.into_pointer_value(), start, row })
+        let args = args.into_pointer_value();
+        Ok(Entry { allocas, arguments, body, thread, gang, args, start, row, index: [wide, narrow] })
     }
 
-    /// Fills the holes: arguments, then the body, then the jumps that allocas and arguments lacked.
-    pub(crate) fn fill(self, lowering: &mut Lowering<'c, '_>, contiguous: bool) -> Result<()> {
+    /// What the first lane of a gang sees.
+    pub(crate) fn gang_thread(&self) -> Option<Thread<'c>> {
+        let gang = self.gang.as_ref()?;
+        let mut thread = Thread { end: gang.latch, ..self.thread.clone() };
+        if let Some((dim, narrow)) = &mut thread.narrow {
+            thread.index[*dim] = gang.first;
+            *narrow = gang.narrow;
+        }
+        Some(thread)
+    }
+
+    /// Fills the holes: arguments, then the body, then the jumps that allocas and arguments lacked. `gang` lowers the
+    /// body for gangs, where the entry has them.
+    pub(crate) fn fill(
+        self,
+        lowering: &mut Lowering<'c, '_>,
+        gang: Option<&mut Lowering<'c, '_>>,
+        contiguous: bool,
+    ) -> Result<()> {
         let func = lowering.func;
         lowering.builder.position_at_end(self.arguments);
         load_arguments(lowering, func, self.args, contiguous)?;
         lowering.builder.build_unconditional_branch(self.row)?;
+        if let (Some(gang), Some(blocks)) = (gang, &self.gang) {
+            lowering.share_params(gang);
+            gang.builder.position_at_end(blocks.head);
+            if let Some(holds) = gang.guard()? {
+                let run = gang.block();
+                gang.builder.build_conditional_branch(holds, run, self.body)?;
+                let from = gang.current()?;
+                self.index[0].add_incoming(&[(&blocks.first, from)]);
+                self.index[1].add_incoming(&[(&blocks.narrow, from)]);
+                gang.builder.position_at_end(run);
+            }
+            gang.region(gang.func.body)?;
+        }
         lowering.builder.position_at_end(self.body);
         lowering.region(func.body)?;
         lowering.allocas.build_unconditional_branch(self.start)?;
         Ok(())
     }
+}
+
+/// Blocks that the gangs of a row lead to.
+struct Ways<'c> {
+    outer: BasicBlock<'c>,
+    body: BasicBlock<'c>,
+    row_end: BasicBlock<'c>,
+}
+
+/// The loop over the gangs of a row, around which the scalar body runs the threads that no gang takes:
+///
+/// ```text
+/// outer: room for a gang?  ─> gang ⟲    gang: guard?  ─> the gang's body    else ─> body ─> outer
+///                else      ─> body
+/// ```
+///
+/// `starts` are the indices with which the row and the scalar body's end reach `outer`.
+fn gang_loop<'c>(
+    ctx: &'c Context,
+    function: FunctionValue<'c>,
+    starts: &[(IntValue<'c>, IntValue<'c>, BasicBlock<'c>); 2],
+    stop: IntValue<'c>,
+    width: u32,
+    [wide, narrow]: [PhiValue<'c>; 2],
+    ways: &Ways<'c>,
+) -> Result<GangBlocks<'c>> {
+    let b = ctx.create_builder();
+    let (int, short) = (ctx.i64_type(), ctx.i32_type());
+    let lanes = int.const_int(u64::from(width), false);
+    let block = |name| ctx.append_basic_block(function, name);
+    let (head, latch, end) = (block("gang"), block("gang_end"), block("gangs_end"));
+    let index = |block| -> Result<[PhiValue<'c>; 2]> {
+        b.position_at_end(block);
+        Ok([b.build_phi(int, "")?, b.build_phi(short, "")?])
+    };
+    let value = |phi: PhiValue<'c>| phi.as_basic_value().into_int_value();
+    let has_room = |from| b.build_int_compare(IntPredicate::SGE, b.build_int_sub(stop, from, "")?, lanes, "");
+
+    let [o, ok] = index(ways.outer)?;
+    for (i, k, from) in starts {
+        o.add_incoming(&[(i, *from)]);
+        ok.add_incoming(&[(k, *from)]);
+    }
+    b.build_conditional_branch(has_room(value(o))?, head, ways.body)?;
+    let [g, gk] = index(head)?;
+
+    b.position_at_end(latch);
+    let next = b.build_int_nuw_add(value(g), lanes, "")?;
+    let next_narrow = b.build_int_add(value(gk), short.const_int(u64::from(width), false), "")?;
+    b.build_conditional_branch(has_room(next)?, head, end)?;
+    g.add_incoming(&[(&value(o), ways.outer), (&next, latch)]);
+    gk.add_incoming(&[(&value(ok), ways.outer), (&next_narrow, latch)]);
+
+    b.position_at_end(end);
+    b.build_conditional_branch(b.build_int_compare(IntPredicate::SLT, next, stop, "")?, ways.body, ways.row_end)?;
+    wide.add_incoming(&[(&value(o), ways.outer), (&next, end)]);
+    narrow.add_incoming(&[(&value(ok), ways.outer), (&next_narrow, end)]);
+    Ok(GangBlocks { head, latch, first: value(g), narrow: value(gk) })
 }
 
 fn load_extents<'c>(

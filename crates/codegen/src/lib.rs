@@ -1,8 +1,8 @@
 //! Machine code from IR, by LLVM. The only crate that links LLVM.
 //!
 //! In: a verified module whose kernel calls no function (everything inlined). Out: an object file in memory, and from
-//! that a loaded kernel. `llvm` turns IR into LLVM's text, the same for every target; `x86` adds the entry point
-//! that walks over the threads of a chunk; `orc` loads the object.
+//! that a loaded kernel. `llvm` turns IR into LLVM's text, the same for every target; `gang` runs many threads as the lanes of
+//! vectors; `x86` adds the entry point that walks over the threads of a chunk; `orc` loads the object.
 //!
 //! ```
 //! use codegen::CpuOptions;
@@ -20,6 +20,7 @@
 //! ```
 
 mod entry;
+mod gang;
 mod llvm;
 mod orc;
 mod symbols;
@@ -27,8 +28,8 @@ mod x86;
 
 pub use orc::{LoadedModule, load};
 pub use x86::{
-    CpuOptions, Isa, Object, Timings, assembly, compile, compile_timed, host_target, llvm_text, llvm_version, symbol,
-    warm_up,
+    CpuOptions, Gang, Isa, Note, Object, Timings, assembly, compile, compile_timed, explain, host_target, llvm_text,
+    llvm_version, symbol, warm_up,
 };
 
 /// Why no machine code came out.

@@ -15,8 +15,11 @@
 //! counted beside the i64: kernels whose index is an i32 vectorize like the others.
 
 use crate::entry::Entry;
+use crate::gang::{Reason, can_widen, width};
 use crate::llvm::{Abilities, Lowering};
 use crate::{Error, Result};
+use analysis::Uniformity;
+use diagnostics::Span;
 use inkwell::OptimizationLevel;
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::context::Context;
@@ -24,7 +27,7 @@ use inkwell::module::Module as LlvmModule;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
 use inkwell::values::FunctionValue;
-use ir::{FuncRef, FunctionKind, Module};
+use ir::{FuncRef, Function, FunctionKind, Module};
 use std::sync::OnceLock;
 use std::time::Instant;
 
@@ -38,6 +41,32 @@ pub enum Isa {
     Baseline,
 }
 
+/// How many threads run side by side as the lanes of vectors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Gang {
+    /// As many as the machine's vectors hold, where that is faster than one.
+    #[default]
+    Auto,
+    /// One.
+    Off,
+    /// So many wherever possible: for tests.
+    Width(u32),
+}
+
+impl Gang {
+    /// What `GRIDSTRIDE_GANG` asks for: `off`, or a number of lanes.
+    pub fn from_env() -> Gang {
+        match std::env::var("GRIDSTRIDE_GANG").as_deref() {
+            Ok("off" | "1") => Gang::Off,
+            Ok(text) => match text.parse() {
+                Ok(width @ 2..=32) => Gang::Width(width),
+                _ => Gang::Auto,
+            },
+            Err(_) => Gang::Auto,
+        }
+    }
+}
+
 /// What a kernel's code is specialized for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CpuOptions {
@@ -46,11 +75,12 @@ pub struct CpuOptions {
     /// Dimensions of the launch, 1 to 4; further extents are 1.
     pub rank: u32,
     pub isa: Isa,
+    pub gang: Gang,
 }
 
 impl Default for CpuOptions {
     fn default() -> CpuOptions {
-        CpuOptions { contiguous: false, rank: 1, isa: Isa::Host }
+        CpuOptions { contiguous: false, rank: 1, isa: Isa::Host, gang: Gang::Auto }
     }
 }
 
@@ -221,17 +251,89 @@ fn build<'c>(
     llvm.set_triple(&machine.get_triple());
     llvm.set_data_layout(&machine.get_target_data().get_data_layout());
     let function = declare(ctx, &llvm, &symbol(module, kernel), options.isa);
-    let entry = Entry::new(ctx, function, rank)?;
-    let thread = entry.thread.clone();
+    let plan = plan(func, options).ok();
+    let entry = Entry::new(ctx, function, rank, plan.as_ref().map_or(1, |plan| plan.width))?;
+    let (thread, allocas) = (entry.thread.clone(), entry.allocas);
     let abilities = Abilities { half: cpu(options.isa).1.split(',').any(|feature| feature == "+f16c") };
-    let mut lowering = Lowering::new(ctx, &llvm, module.fast_math, func, function, entry.allocas, thread, abilities);
-    entry.fill(&mut lowering, options.contiguous)?;
+    let mut lowering = Lowering::new(ctx, &llvm, module.fast_math, func, function, allocas, thread, abilities);
+    let mut gang = plan.as_ref().zip(entry.gang_thread()).map(|(plan, thread)| {
+        let func = &plan.func;
+        let mut lowering = Lowering::new(ctx, &llvm, module.fast_math, func, function, allocas, thread, abilities);
+        lowering.gang = Some(Box::new(crate::gang::Gang::new(func, plan.width, plan.uniformity.clone())));
+        lowering
+    });
+    entry.fill(&mut lowering, gang.as_mut(), options.contiguous)?;
     if cfg!(debug_assertions) {
         llvm.verify().map_err(|error| {
             Error::llvm("LLVM's verifier", format!("{}\n{}", error.to_string(), llvm.print_to_string().to_string()))
         })?;
     }
     Ok(llvm)
+}
+
+/// How a kernel runs as gangs.
+struct Plan {
+    /// The kernel with one `return` at its end.
+    func: Function,
+    uniformity: Uniformity,
+    width: u32,
+}
+
+struct Refused {
+    func: Function,
+    reason: Reason,
+}
+
+fn plan(func: &Function, options: &CpuOptions) -> std::result::Result<Plan, Box<Refused>> {
+    let mut func = func.clone();
+    if options.gang == Gang::Off || is_deep(&func) {
+        let text =
+            if options.gang == Gang::Off { "gangs are turned off" } else { "branches and loops nest too deeply" };
+        return Err(Box::new(Refused { func, reason: Reason { inst: None, text: text.into() } }));
+    }
+    let _ = transform::unify_returns(&mut func);
+    let uniformity = analysis::uniformity(&func, options.rank.saturating_sub(1));
+    let width = match options.gang {
+        Gang::Width(width) => can_widen(&func, &uniformity, false).map(|()| width),
+        _ => can_widen(&func, &uniformity, true).and_then(|()| {
+            let reason = || Reason { inst: None, text: "this machine's vectors are too short".into() };
+            width(&func, &uniformity, cpu(options.isa).1).ok_or_else(reason)
+        }),
+    };
+    match width {
+        Ok(width) => Ok(Plan { func, uniformity, width }),
+        Err(reason) => Err(Box::new(Refused { func, reason })),
+    }
+}
+
+/// Regions within regions beyond what anybody writes: the analyses recurse, and a stack is finite.
+const MAX_NESTING: u32 = 24;
+
+fn is_deep(func: &Function) -> bool {
+    let mut open = vec![(func.body, 0)];
+    while let Some((region, depth)) = open.pop() {
+        if depth > MAX_NESTING {
+            return true;
+        }
+        let insts = &func.region(region).insts;
+        open.extend(insts.iter().flat_map(|&id| &func.inst(id).regions).map(|&inner| (inner, depth + 1)));
+    }
+    false
+}
+
+/// What `explain` says of one place in a kernel's text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    pub span: Span,
+    pub text: String,
+}
+
+/// What becomes of each memory access, branch and loop of a kernel, or why its threads run one by one.
+pub fn explain(module: &Module, kernel: FuncRef, options: &CpuOptions) -> Vec<Note> {
+    match plan(module.func(kernel), options) {
+        Ok(plan) => crate::gang::explain(&plan.func, Ok((&plan.uniformity, plan.width))),
+        Err(refused) => crate::gang::explain(&refused.func, Err(&refused.reason)),
+    }
 }
 
 fn declare<'c>(ctx: &'c Context, llvm: &LlvmModule<'c>, name: &str, isa: Isa) -> FunctionValue<'c> {

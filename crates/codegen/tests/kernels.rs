@@ -8,6 +8,8 @@ mod control;
 mod differential;
 #[path = "kernels/effects.rs"]
 mod effects;
+#[path = "kernels/gangs.rs"]
+mod gangs;
 #[path = "kernels/launch.rs"]
 mod launch;
 #[path = "kernels/saxpy.rs"]

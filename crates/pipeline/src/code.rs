@@ -7,7 +7,7 @@ use crate::cache::DiskCache;
 use crate::counters::{Mishap, Phase, record, record_mishap, timed};
 use crate::key::Key;
 use crate::unit::Unit;
-use codegen::{CpuOptions, Isa, LoadedModule};
+use codegen::{CpuOptions, Gang, Isa, LoadedModule};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
@@ -23,7 +23,7 @@ pub struct Specialization {
 
 impl Specialization {
     pub fn options(self) -> CpuOptions {
-        CpuOptions { contiguous: self.contiguous, rank: self.rank, isa: Isa::Host }
+        CpuOptions { contiguous: self.contiguous, rank: self.rank, isa: Isa::Host, gang: Gang::from_env() }
     }
 }
 
@@ -84,7 +84,12 @@ fn loaded() -> MutexGuard<'static, Option<HashMap<Key, Arc<LoadedModule>>>> {
 pub fn code_key(unit: &Unit, special: Specialization) -> Key {
     let text = unit.module.to_string();
     let [triple, cpu, features] = codegen::host_target();
-    let flags = [u8::from(unit.module.fast_math), u8::from(special.contiguous), special.rank as u8];
+    let gang = match special.options().gang {
+        Gang::Auto => 0,
+        Gang::Off => 1,
+        Gang::Width(width) => width as u8,
+    };
+    let flags = [u8::from(unit.module.fast_math), u8::from(special.contiguous), special.rank as u8, gang];
     Key::new(&[
         text.as_bytes(),
         &flags,

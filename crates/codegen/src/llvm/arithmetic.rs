@@ -2,8 +2,9 @@
 //! and comparisons; `integer` and `math` hold the rest.
 
 use super::Lowering;
+use super::lanes::{as_float, as_int};
 use super::types::Leaf;
-use super::value::{Lowered, as_int, is_big};
+use super::value::{Lowered, is_big};
 use crate::{Error, Result};
 use inkwell::values::{FloatValue, IntValue};
 use inkwell::{FloatPredicate, IntPredicate};
@@ -107,7 +108,7 @@ impl<'c> Lowering<'c, '_> {
         let differ = b.build_xor(r_negative, y_negative, "")?;
         let fix = b.build_and(not_zero, differ, "")?;
         let fixed = b.build_float_add(r, y, "")?;
-        Ok(self.select(fix, fixed.into(), r.into())?.into_float_value())
+        as_float(self.select(fix, fixed.into(), r.into())?)
     }
 
     /// Min and max with a NaN counted as missing, as the op table defines them.
@@ -126,6 +127,7 @@ impl<'c> Lowering<'c, '_> {
     }
 
     pub(crate) fn compare(&self, op: Op, scalar: Scalar, x: Leaf<'c>, y: Leaf<'c>) -> Result<IntValue<'c>> {
+        let (x, y) = self.same_shape(x, y)?;
         if scalar.is_float() {
             let predicate = match op {
                 Op::Eq => FloatPredicate::OEQ,

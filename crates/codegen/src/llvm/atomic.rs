@@ -39,7 +39,7 @@ impl<'c> Lowering<'c, '_> {
         Ok(Lowered::Leaves(before))
     }
 
-    fn atomic(&self, op: AtomicOp, scalar: Scalar, ptr: PointerValue<'c>, x: Leaf<'c>) -> Result<Leaf<'c>> {
+    pub(crate) fn atomic(&self, op: AtomicOp, scalar: Scalar, ptr: PointerValue<'c>, x: Leaf<'c>) -> Result<Leaf<'c>> {
         use AtomicRMWBinOp as Rmw;
         let native = match (op, scalar.is_float(), scalar.is_signed()) {
             (AtomicOp::Exchange, ..) => Some(Rmw::Xchg),
@@ -96,7 +96,7 @@ impl<'c> Lowering<'c, '_> {
     }
 
     /// Compare-and-swap: what was there, and whether it was as expected.
-    fn exchange_if(
+    pub(crate) fn exchange_if(
         &self,
         ptr: PointerValue<'c>,
         expected: IntValue<'c>,
@@ -110,7 +110,7 @@ impl<'c> Lowering<'c, '_> {
     }
 
     /// A scalar as the integer that lies in memory.
-    fn to_bits(&self, scalar: Scalar, x: Leaf<'c>) -> Result<IntValue<'c>> {
+    pub(crate) fn to_bits(&self, scalar: Scalar, x: Leaf<'c>) -> Result<IntValue<'c>> {
         let ty = types::bits_type(self.ctx, scalar);
         match scalar {
             Scalar::Bool => Ok(self.builder.build_int_z_extend(as_int(x)?, ty, "")?),
@@ -118,7 +118,7 @@ impl<'c> Lowering<'c, '_> {
         }
     }
 
-    fn of_bits(&self, scalar: Scalar, bits: IntValue<'c>) -> Result<Leaf<'c>> {
+    pub(crate) fn of_bits(&self, scalar: Scalar, bits: IntValue<'c>) -> Result<Leaf<'c>> {
         match scalar {
             Scalar::Bool => {
                 Ok(self.compare(Op::Ne, Scalar::U8, bits.into(), types::zero(self.ctx, Scalar::U8))?.into())

@@ -1,6 +1,7 @@
 //! Vectors, matrices, quaternions, transforms, structs and tuples: making them and taking them apart.
 
 use super::arithmetic::element;
+use super::lanes::number;
 use super::types::{self, Leaf};
 use super::value::{Leaves, Lowered, as_int, is_big};
 use super::{Lowering, attr_index};
@@ -95,11 +96,12 @@ impl<'c> Lowering<'c, '_> {
     fn dynamic_index(&self, ty: Type, operands: &[Value]) -> Result<(IntValue<'c>, IntValue<'c>)> {
         let b = &self.builder;
         // Unsigned, so that a negative index is outside too.
-        let below = |i, n: u32| b.build_int_compare(IntPredicate::ULT, i, self.i64(u64::from(n)), "");
+        let below =
+            |i: IntValue<'c>, n: u32| b.build_int_compare(IntPredicate::ULT, i, number(i.get_type(), n.into()), "");
         if let (TypeKind::Matrix { rows, cols, .. }, [row, col]) = (ty.kind(), operands) {
             let (row, col) = (self.int(*row)?, self.int(*col)?);
             let inside = b.build_and(below(row, *rows)?, below(col, *cols)?, "")?;
-            let start = b.build_int_mul(row, self.i64(u64::from(*cols)), "")?;
+            let start = b.build_int_mul(row, number(row.get_type(), (*cols).into()), "")?;
             return Ok((b.build_int_add(start, col, "")?, inside));
         }
         let index = self.int(operands[0])?;
@@ -115,11 +117,12 @@ impl<'c> Lowering<'c, '_> {
         let zero = types::zero(self.ctx, elem);
         let value = self.value(composite)?;
         if let Lowered::Leaves(leaves) = &value
-            && leaves.len() <= MAX_SELECTS
+            && (leaves.len() <= MAX_SELECTS || self.is_wide())
         {
             let mut found = zero;
             for (i, &leaf) in leaves.iter().enumerate() {
-                let here = self.builder.build_int_compare(IntPredicate::EQ, index, self.i64(i as u64), "")?;
+                let here =
+                    self.builder.build_int_compare(IntPredicate::EQ, index, number(index.get_type(), i as u64), "")?;
                 found = self.select(here, leaf, found)?;
             }
             return Ok(self.select(inside, found, zero)?.into());
@@ -139,10 +142,11 @@ impl<'c> Lowering<'c, '_> {
         let (index, inside) = self.dynamic_index(ty, &inst.operands[2..])?;
         let value = self.value(composite)?;
         if let Lowered::Leaves(leaves) = &value
-            && leaves.len() <= MAX_SELECTS
+            && (leaves.len() <= MAX_SELECTS || self.is_wide())
         {
             let replaced = leaves.iter().enumerate().map(|(i, &leaf)| {
-                let here = self.builder.build_int_compare(IntPredicate::EQ, index, self.i64(i as u64), "")?;
+                let here =
+                    self.builder.build_int_compare(IntPredicate::EQ, index, number(index.get_type(), i as u64), "")?;
                 self.select(self.builder.build_and(here, inside, "")?, x, leaf)
             });
             return Ok(Lowered::Leaves(replaced.collect::<Result<_>>()?));

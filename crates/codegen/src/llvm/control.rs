@@ -4,6 +4,7 @@
 //! jumps there with which values. Values in memory are copied into the merge's own slots before the jump.
 
 use super::Lowering;
+use super::lanes::{n_lanes, number};
 use super::value::{Leaves, Lowered, is_big};
 use crate::{Error, Result};
 use inkwell::IntPredicate;
@@ -57,7 +58,7 @@ impl<'c> Lowering<'c, '_> {
         }
     }
 
-    fn current(&self) -> Result<BasicBlock<'c>> {
+    pub(crate) fn current(&self) -> Result<BasicBlock<'c>> {
         self.builder.get_insert_block().ok_or_else(|| Error::Invalid("no block to append to".into()))
     }
 
@@ -227,7 +228,7 @@ impl<'c> Lowering<'c, '_> {
     }
 
     /// How often the body runs: (hi - lo) / step rounded up, as an unsigned number; 0 where the range is empty.
-    fn round_count(
+    pub(crate) fn round_count(
         &self,
         scalar: Scalar,
         lo: IntValue<'c>,
@@ -236,7 +237,7 @@ impl<'c> Lowering<'c, '_> {
     ) -> Result<IntValue<'c>> {
         let b = &self.builder;
         let ty = lo.get_type();
-        let (zero, one) = (ty.const_zero(), ty.const_int(1, false));
+        let (zero, one) = (ty.const_zero(), number(ty, 1));
         let less = if scalar.is_signed() { IntPredicate::SLT } else { IntPredicate::ULT };
         // By rounds of `size` over a distance that is not 0.
         let rounds = |distance, size| -> Result<IntValue<'c>> {
@@ -252,7 +253,8 @@ impl<'c> Lowering<'c, '_> {
         let step_up =
             b.build_int_compare(if scalar.is_signed() { IntPredicate::SGT } else { IntPredicate::NE }, step, zero, "")?;
         let up = self.select_int(b.build_and(goes_up, step_up, "")?, up, zero)?;
-        if !scalar.is_signed() || step_up.get_zero_extended_constant() == Some(1) {
+        let always_up = n_lanes(&step_up).is_none() && step_up.get_zero_extended_constant() == Some(1);
+        if !scalar.is_signed() || always_up {
             return Ok(up);
         }
         let down_size = b.build_int_neg(up_size, "")?;

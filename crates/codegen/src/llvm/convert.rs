@@ -5,8 +5,9 @@
 //! integer code does it.
 
 use super::arithmetic::element;
+use super::lanes::{as_float, as_int, number};
 use super::types::{self, Leaf};
-use super::value::{Lowered, as_int};
+use super::value::Lowered;
 use super::{Lowering, attr_index};
 use crate::{Error, Result};
 use inkwell::intrinsics::Intrinsic;
@@ -22,6 +23,7 @@ impl<'c> Lowering<'c, '_> {
             return self.map(inst, |this, args| this.bitcast(from, to, args[0]));
         }
         if to == Scalar::I32
+            && !self.is_wide()
             && let Some(narrow) = self.narrow_index(x)
         {
             return Ok(narrow.into());
@@ -48,7 +50,7 @@ impl<'c> Lowering<'c, '_> {
         match (from.is_float(), to.is_float()) {
             (false, false) => {
                 let x = as_int(x)?;
-                let ty = types::int_of_bits(self.ctx, to.bits());
+                let ty = self.int_type(to.bits(), &x);
                 Ok(match (from.bits() < to.bits(), from.is_signed()) {
                     (false, _) => b.build_int_truncate_or_bit_cast(x, ty, "")?,
                     (true, true) => b.build_int_s_extend(x, ty, "")?,
@@ -59,8 +61,8 @@ impl<'c> Lowering<'c, '_> {
             (false, true) => {
                 // f64 holds every i32, so bf16 is rounded once; f16 overflows before f32 starts to round.
                 let wide = to == Scalar::F64 || to == Scalar::BF16;
-                let ty = if wide { self.ctx.f64_type() } else { self.ctx.f32_type() };
                 let mut x = as_int(x)?;
+                let ty = self.float_type(if wide { self.ctx.f64_type() } else { self.ctx.f32_type() }, &x);
                 if to == Scalar::BF16 && from.bits() == 64 {
                     x = self.fit_in_double(x, from.is_signed())?;
                 }
@@ -75,7 +77,7 @@ impl<'c> Lowering<'c, '_> {
             (true, true) => {
                 let x = self.widen(from, x)?;
                 if to == Scalar::F64 {
-                    return Ok(b.build_float_ext(x, self.ctx.f64_type(), "")?.into());
+                    return Ok(b.build_float_ext(x, self.float_type(self.ctx.f64_type(), &x), "")?.into());
                 }
                 self.narrow(to, x)
             }
@@ -86,20 +88,21 @@ impl<'c> Lowering<'c, '_> {
     /// and the last one kept is set, as in [`Self::round_to_odd`].
     fn fit_in_double(&self, x: IntValue<'c>, is_signed: bool) -> Result<IntValue<'c>> {
         let b = &self.builder;
+        let c = |value: u64| number(x.get_type(), value);
         let (exact, dropped) = (1u64 << 53, 11);
         let (shifted, range) = if is_signed { (exact, 2 * exact) } else { (0, exact) };
-        let from_least = b.build_int_add(x, self.i64(shifted), "")?;
-        let fits = b.build_int_compare(IntPredicate::ULE, from_least, self.i64(range), "")?;
-        let rest = b.build_and(x, self.i64((1 << dropped) - 1), "")?;
-        let inexact = b.build_int_compare(IntPredicate::NE, rest, self.i64(0), "")?;
-        let odd = self.select_int(inexact, self.i64(1 << dropped), self.i64(0))?;
-        let kept = b.build_or(b.build_and(x, self.i64(!0 << dropped), "")?, odd, "")?;
+        let from_least = b.build_int_add(x, c(shifted), "")?;
+        let fits = b.build_int_compare(IntPredicate::ULE, from_least, c(range), "")?;
+        let rest = b.build_and(x, c((1 << dropped) - 1), "")?;
+        let inexact = b.build_int_compare(IntPredicate::NE, rest, c(0), "")?;
+        let odd = self.select_int(inexact, c(1 << dropped), c(0))?;
+        let kept = b.build_or(b.build_and(x, c(!0 << dropped), "")?, odd, "")?;
         self.select_int(fits, x, kept)
     }
 
     /// Truncates toward zero, saturates, and takes NaN to 0.
     fn saturate(&self, x: FloatValue<'c>, to: Scalar) -> Result<Leaf<'c>> {
-        let ty = types::int_of_bits(self.ctx, to.bits());
+        let ty = self.int_type(to.bits(), &x);
         let name = if to.is_signed() { "llvm.fptosi.sat" } else { "llvm.fptoui.sat" };
         let function = Intrinsic::find(name)
             .and_then(|intrinsic| intrinsic.get_declaration(self.llvm, &[ty.into(), x.get_type().into()]))
@@ -114,30 +117,33 @@ impl<'c> Lowering<'c, '_> {
             return Err(Error::Invalid(format!("bitcast of {} to {}", from.name(), to.name())));
         }
         let bits = match from {
-            Scalar::Bool => b.build_int_z_extend(as_int(x)?, self.ctx.i8_type(), "")?.into(),
+            Scalar::Bool => b.build_int_z_extend(as_int(x)?, self.int_type(8, &x), "")?.into(),
             _ => x,
         };
         if to == Scalar::Bool {
             return Ok(self.compare(Op::Ne, Scalar::U8, bits, types::zero(self.ctx, Scalar::U8))?.into());
         }
-        Ok(b.build_bit_cast(bits, types::scalar_type(self.ctx, to), "")?)
+        if to == Scalar::F32 || to == Scalar::F64 {
+            return Ok(b.build_bit_cast(bits, self.float_type(types::compute_type(self.ctx, to), &bits), "")?);
+        }
+        Ok(b.build_bit_cast(bits, self.int_type(to.bits(), &bits), "")?)
     }
 
     /// A float scalar in the type that computes for it.
     pub(crate) fn widen(&self, scalar: Scalar, x: Leaf<'c>) -> Result<FloatValue<'c>> {
         let b = &self.builder;
-        let (i32t, f32t) = (self.ctx.i32_type(), self.ctx.f32_type());
-        match (scalar, x) {
-            (Scalar::F32 | Scalar::F64, Leaf::FloatValue(x)) => Ok(x),
-            (Scalar::BF16, Leaf::IntValue(x)) => {
-                let bits = b.build_left_shift(b.build_int_z_extend(x, i32t, "")?, i32t.const_int(16, false), "")?;
-                Ok(b.build_bit_cast(bits, f32t, "")?.into_float_value())
+        let (i32t, f32t) = (self.int_type(32, &x), self.float_type(self.ctx.f32_type(), &x));
+        match scalar {
+            Scalar::F32 | Scalar::F64 => as_float(x),
+            Scalar::BF16 => {
+                let bits = b.build_left_shift(b.build_int_z_extend(as_int(x)?, i32t, "")?, number(i32t, 16), "")?;
+                as_float(b.build_bit_cast(bits, f32t, "")?)
             }
-            (Scalar::F16, Leaf::IntValue(x)) if self.abilities.half => {
-                let half = b.build_bit_cast(x, self.ctx.f16_type(), "")?.into_float_value();
+            Scalar::F16 if self.abilities.half => {
+                let half = as_float(b.build_bit_cast(x, self.float_type(self.ctx.f16_type(), &x), "")?)?;
                 Ok(b.build_float_ext(half, f32t, "")?)
             }
-            (Scalar::F16, Leaf::IntValue(x)) => self.half_to_float(x),
+            Scalar::F16 => self.half_to_float(as_int(x)?),
             _ => Err(Error::Invalid(format!("expected a value of {}", scalar.name()))),
         }
     }
@@ -145,10 +151,12 @@ impl<'c> Lowering<'c, '_> {
     /// Rounds a computed float to a scalar type: f64 or f32 to anything not wider.
     pub(crate) fn narrow(&self, scalar: Scalar, x: FloatValue<'c>) -> Result<Leaf<'c>> {
         let b = &self.builder;
-        let is_double = x.get_type() == self.ctx.f64_type();
+        let is_double = self.is_double(&x);
         match scalar {
             Scalar::F64 => Ok(x.into()),
-            Scalar::F32 if is_double => Ok(b.build_float_trunc(x, self.ctx.f32_type(), "")?.into()),
+            Scalar::F32 if is_double => {
+                Ok(b.build_float_trunc(x, self.float_type(self.ctx.f32_type(), &x), "")?.into())
+            }
             Scalar::F32 => Ok(x.into()),
             _ => {
                 let x = if is_double { self.round_to_odd(x)? } else { x };
@@ -156,8 +164,8 @@ impl<'c> Lowering<'c, '_> {
                     return Ok(self.float_to_bf16(x)?.into());
                 }
                 if self.abilities.half {
-                    let half = b.build_float_trunc(x, self.ctx.f16_type(), "")?;
-                    return Ok(b.build_bit_cast(half, self.ctx.i16_type(), "")?);
+                    let half = b.build_float_trunc(x, self.float_type(self.ctx.f16_type(), &x), "")?;
+                    return Ok(b.build_bit_cast(half, self.int_type(16, &x), "")?);
                 }
                 Ok(self.float_to_half(x)?.into())
             }
@@ -168,25 +176,25 @@ impl<'c> Lowering<'c, '_> {
     /// is truncated and its last bit set. Boldo & Melquiond, "When double rounding is odd" (2005).
     fn round_to_odd(&self, x: FloatValue<'c>) -> Result<FloatValue<'c>> {
         let b = &self.builder;
-        let (i32t, f32t) = (self.ctx.i32_type(), self.ctx.f32_type());
+        let (i32t, f32t) = (self.int_type(32, &x), self.float_type(self.ctx.f32_type(), &x));
         let nearest = b.build_float_trunc(x, f32t, "")?;
-        let back = b.build_float_ext(nearest, self.ctx.f64_type(), "")?;
+        let back = b.build_float_ext(nearest, self.float_type(self.ctx.f64_type(), &x), "")?;
         let inexact = b.build_float_compare(FloatPredicate::ONE, back, x, "")?;
         let (back_size, size) = (self.intrinsic("llvm.fabs", &[back])?, self.intrinsic("llvm.fabs", &[x])?);
         let too_large = b.build_float_compare(FloatPredicate::OGT, back_size, size, "")?;
-        let bits = b.build_bit_cast(nearest, i32t, "")?.into_int_value();
+        let bits = as_int(b.build_bit_cast(nearest, i32t, "")?)?;
         let truncated = b.build_int_sub(bits, b.build_int_z_extend(too_large, i32t, "")?, "")?;
-        let odd = b.build_or(truncated, i32t.const_int(1, false), "")?;
+        let odd = b.build_or(truncated, number(i32t, 1), "")?;
         let bits = self.select_int(inexact, odd, bits)?;
-        Ok(b.build_bit_cast(bits, f32t, "")?.into_float_value())
+        as_float(b.build_bit_cast(bits, f32t, "")?)
     }
 
     /// Rounds to nearest even by adding just under half of the last place; NaNs are made quiet.
     fn float_to_bf16(&self, x: FloatValue<'c>) -> Result<IntValue<'c>> {
         let b = &self.builder;
-        let (i16t, i32t) = (self.ctx.i16_type(), self.ctx.i32_type());
-        let c = |value: u64| i32t.const_int(value, false);
-        let bits = b.build_bit_cast(x, i32t, "")?.into_int_value();
+        let (i16t, i32t) = (self.int_type(16, &x), self.int_type(32, &x));
+        let c = |value: u64| number(i32t, value);
+        let bits = as_int(b.build_bit_cast(x, i32t, "")?)?;
         let high = b.build_right_shift(bits, c(16), false, "")?;
         let bias = b.build_int_add(b.build_and(high, c(1), "")?, c(0x7fff), "")?;
         let rounded = b.build_right_shift(b.build_int_add(bits, bias, "")?, c(16), false, "")?;
@@ -198,28 +206,29 @@ impl<'c> Lowering<'c, '_> {
     /// Shifts the bits into place and corrects the exponent by an exact product, which normalizes subnormals too.
     fn half_to_float(&self, x: IntValue<'c>) -> Result<FloatValue<'c>> {
         let b = &self.builder;
-        let (i32t, f32t) = (self.ctx.i32_type(), self.ctx.f32_type());
-        let c = |value: u64| i32t.const_int(value, false);
+        let (i32t, f32t) = (self.int_type(32, &x), self.float_type(self.ctx.f32_type(), &x));
+        let c = |value: u64| number(i32t, value);
         let x = b.build_int_z_extend(x, i32t, "")?;
         let magnitude = b.build_left_shift(b.build_and(x, c(0x7fff), "")?, c(13), "")?;
         let scale = f32t.const_float(f64::from(2f32.powi(112)));
-        let scaled = b.build_float_mul(b.build_bit_cast(magnitude, f32t, "")?.into_float_value(), scale, "")?;
-        let scaled = b.build_bit_cast(scaled, i32t, "")?.into_int_value();
+        let scaled = b.build_float_mul(as_float(b.build_bit_cast(magnitude, f32t, "")?)?, scale, "")?;
+        let scaled = as_int(b.build_bit_cast(scaled, i32t, "")?)?;
         let infinity = c(0x1f << 23);
         let is_special = b.build_int_compare(IntPredicate::UGE, magnitude, infinity, "")?;
         let is_nan = b.build_int_compare(IntPredicate::UGT, magnitude, infinity, "")?;
         let special = b.build_or(magnitude, self.select_int(is_nan, c(0x7fc0_0000), c(0x7f80_0000))?, "")?;
         let bits = self.select_int(is_special, special, scaled)?;
         let sign = b.build_left_shift(b.build_and(x, c(0x8000), "")?, c(16), "")?;
-        Ok(b.build_bit_cast(b.build_or(bits, sign, "")?, f32t, "")?.into_float_value())
+        as_float(b.build_bit_cast(b.build_or(bits, sign, "")?, f32t, "")?)
     }
 
     /// Three cases by magnitude: overflow or NaN, subnormal (an addition rounds), normal (bias added to the bits).
     fn float_to_half(&self, x: FloatValue<'c>) -> Result<IntValue<'c>> {
         let b = &self.builder;
-        let (i16t, i32t, f32t) = (self.ctx.i16_type(), self.ctx.i32_type(), self.ctx.f32_type());
-        let c = |value: u64| i32t.const_int(value, false);
-        let bits = b.build_bit_cast(x, i32t, "")?.into_int_value();
+        let (i16t, i32t) = (self.int_type(16, &x), self.int_type(32, &x));
+        let f32t = self.float_type(self.ctx.f32_type(), &x);
+        let c = |value: u64| number(i32t, value);
+        let bits = as_int(b.build_bit_cast(x, i32t, "")?)?;
         let magnitude = b.build_and(bits, c(0x7fff_ffff), "")?;
         let sign = b.build_and(b.build_right_shift(bits, c(16), false, "")?, c(0x8000), "")?;
 
@@ -229,9 +238,9 @@ impl<'c> Lowering<'c, '_> {
         let special = self.select_int(is_nan, nan, c(0x7c00))?;
 
         // 0.5 has the last place of a half's subnormals as its own.
-        let half = b.build_bit_cast(magnitude, f32t, "")?.into_float_value();
+        let half = as_float(b.build_bit_cast(magnitude, f32t, "")?)?;
         let sum = b.build_float_add(half, f32t.const_float(0.5), "")?;
-        let subnormal = b.build_int_sub(b.build_bit_cast(sum, i32t, "")?.into_int_value(), c(0x3f00_0000), "")?;
+        let subnormal = b.build_int_sub(as_int(b.build_bit_cast(sum, i32t, "")?)?, c(0x3f00_0000), "")?;
 
         let odd = b.build_and(b.build_right_shift(magnitude, c(13), false, "")?, c(1), "")?;
         let rebias = c(u64::from((15u32.wrapping_sub(127) << 23).wrapping_add(0xfff)));

@@ -2,8 +2,8 @@
 //! value that the op table defines.
 
 use super::Lowering;
+use super::lanes::{as_int, number};
 use super::types::Leaf;
-use super::value::as_int;
 use crate::{Error, Result};
 use inkwell::IntPredicate;
 use inkwell::intrinsics::Intrinsic;
@@ -44,7 +44,7 @@ impl<'c> Lowering<'c, '_> {
     fn divide(&self, op: Op, scalar: Scalar, x: IntValue<'c>, y: IntValue<'c>) -> Result<IntValue<'c>> {
         let b = &self.builder;
         let ty = x.get_type();
-        let (zero, one) = (ty.const_zero(), ty.const_int(1, false));
+        let (zero, one) = (ty.const_zero(), number(ty, 1));
         let by_zero = b.build_int_compare(IntPredicate::EQ, y, zero, "")?;
         let wants_quotient = matches!(op, Op::Div | Op::FloorDiv);
         if !scalar.is_signed() {
@@ -56,7 +56,7 @@ impl<'c> Lowering<'c, '_> {
             };
         }
         // The least value divided by -1 traps; divided by 1 it gives the defined results.
-        let least = ty.const_int(1 << (scalar.bits() - 1), false);
+        let least = number(ty, 1 << (scalar.bits() - 1));
         let is_least = b.build_int_compare(IntPredicate::EQ, x, least, "")?;
         let by_minus_one = b.build_int_compare(IntPredicate::EQ, y, ty.const_all_ones(), "")?;
         let overflows = b.build_and(is_least, by_minus_one, "")?;
@@ -86,7 +86,7 @@ impl<'c> Lowering<'c, '_> {
     fn shift(&self, op: Op, scalar: Scalar, x: IntValue<'c>, amount: IntValue<'c>) -> Result<IntValue<'c>> {
         let b = &self.builder;
         let ty = x.get_type();
-        let last = ty.const_int(u64::from(scalar.bits()) - 1, false);
+        let last = number(ty, u64::from(scalar.bits()) - 1);
         let fits = b.build_int_compare(IntPredicate::ULE, amount, last, "")?;
         if op == Op::Shr && scalar.is_signed() {
             let clamped = self.select_int(fits, amount, last)?;
@@ -114,12 +114,12 @@ impl<'c> Lowering<'c, '_> {
 
     fn mul_high(&self, scalar: Scalar, x: IntValue<'c>, y: IntValue<'c>) -> Result<IntValue<'c>> {
         let b = &self.builder;
-        let wide = super::types::int_of_bits(self.ctx, 2 * scalar.bits());
+        let wide = self.int_type(2 * scalar.bits(), &x);
         let extend = |v| {
             if scalar.is_signed() { b.build_int_s_extend(v, wide, "") } else { b.build_int_z_extend(v, wide, "") }
         };
         let product = b.build_int_mul(extend(x)?, extend(y)?, "")?;
-        let high = b.build_right_shift(product, wide.const_int(u64::from(scalar.bits()), false), false, "")?;
+        let high = b.build_right_shift(product, number(wide, u64::from(scalar.bits())), false, "")?;
         Ok(b.build_int_truncate(high, x.get_type(), "")?)
     }
 }

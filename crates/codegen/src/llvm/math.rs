@@ -2,8 +2,8 @@
 //! the interpreter calls.
 
 use super::Lowering;
-use super::types::{self, Leaf};
-use super::value::as_int;
+use super::lanes::{as_float, as_int, number};
+use super::types::Leaf;
 use crate::{Error, Result};
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::intrinsics::Intrinsic;
@@ -35,7 +35,7 @@ impl<'c> Lowering<'c, '_> {
             .ok_or_else(|| Error::llvm("intrinsic", name))?;
         let args: SmallVec<[BasicMetadataValueEnum<'c>; 4]> = args.iter().map(|&arg| arg.into()).collect();
         let call = self.builder.build_call(function, &args, "")?;
-        Ok(self.flagged(call.try_as_basic_value().unwrap_basic().into_float_value()))
+        Ok(self.flagged(as_float(call.try_as_basic_value().unwrap_basic())?))
     }
 
     fn library_call(&self, op: Op, args: &[FloatValue<'c>]) -> Result<FloatValue<'c>> {
@@ -64,17 +64,16 @@ impl<'c> Lowering<'c, '_> {
     pub(crate) fn sign_op(&self, op: Op, scalar: Scalar, args: &[Leaf<'c>]) -> Result<Leaf<'c>> {
         let b = &self.builder;
         if matches!(scalar, Scalar::F32 | Scalar::F64) {
-            let x = args[0].into_float_value();
+            let x = as_float(args[0])?;
             return Ok(match op {
                 Op::Neg => self.flagged(b.build_float_neg(x, "")?),
                 Op::Abs => self.intrinsic("llvm.fabs", &[x])?,
-                _ => self.intrinsic("llvm.copysign", &[x, args[1].into_float_value()])?,
+                _ => self.intrinsic("llvm.copysign", &[x, as_float(args[1])?])?,
             }
             .into());
         }
-        let ty = types::bits_type(self.ctx, scalar);
-        let (sign, rest) = (ty.const_int(0x8000, false), ty.const_int(0x7fff, false));
         let x = as_int(args[0])?;
+        let (sign, rest) = (number(x.get_type(), 0x8000), number(x.get_type(), 0x7fff));
         Ok(match op {
             Op::Neg => b.build_xor(x, sign, "")?,
             Op::Abs => b.build_and(x, rest, "")?,

@@ -29,6 +29,13 @@ fn shape(x: Type, y: Type) -> Result<Shape> {
     })
 }
 
+/// Whether a product is a loop over memory.
+pub(crate) fn is_loop(x: Type, y: Type) -> bool {
+    shape(x, y).map_or(true, |Shape { rows, inner, cols }| {
+        rows.saturating_mul(inner).saturating_mul(cols) > MAX_PRODUCTS || is_big(x) || is_big(y)
+    })
+}
+
 impl<'c> Lowering<'c, '_> {
     pub(crate) fn matrix(&mut self, inst: &Inst) -> Result<Lowered<'c>> {
         if inst.op == Op::Transpose { self.transpose(inst) } else { self.matmul(inst) }
@@ -39,8 +46,7 @@ impl<'c> Lowering<'c, '_> {
         let (x_ty, y_ty, ty) = (self.func.ty(x), self.func.ty(y), self.func.ty(inst.result()));
         let elem = element(ty)?;
         let Shape { rows, inner, cols } = shape(x_ty, y_ty)?;
-        let n_products = rows.saturating_mul(inner).saturating_mul(cols);
-        if n_products > MAX_PRODUCTS || is_big(x_ty) || is_big(y_ty) || is_big(ty) {
+        if is_loop(x_ty, y_ty) || is_big(ty) {
             let (x, y) = (self.value(x)?, self.value(y)?);
             let (x, y) = (self.in_memory(&x, x_ty)?, self.in_memory(&y, y_ty)?);
             let slot = self.slot(ty)?;

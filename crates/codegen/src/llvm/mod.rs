@@ -5,6 +5,7 @@
 //! `Thread::end`. A value is the list of its leaves ([`value::Lowered`]), so aggregates cost nothing after LLVM's own
 //! passes; a value of more than [`value::MAX_LEAVES`] leaves lives in memory and is worked on by loops.
 
+pub(crate) mod lanes;
 pub(crate) mod types;
 pub(crate) mod value;
 
@@ -16,9 +17,10 @@ mod control;
 mod convert;
 mod integer;
 mod math;
-mod matrix;
-mod memory;
+pub(crate) mod matrix;
+pub(crate) mod memory;
 
+use crate::gang::Gang;
 use crate::{Error, Result};
 use inkwell::basic_block::BasicBlock;
 use inkwell::builder::Builder;
@@ -69,6 +71,8 @@ pub(crate) struct Lowering<'c, 'a> {
     fault_words: Option<PointerValue<'c>>,
     /// Bytes of stack that a thread's allocas take.
     stack: u64,
+    /// What a gang of threads needs besides, where this lowers a gang.
+    pub gang: Option<Box<Gang<'c>>>,
 }
 
 /// Most bytes of stack that one kernel may take: a worker's stack must never overflow.
@@ -108,6 +112,7 @@ impl<'c, 'a> Lowering<'c, 'a> {
             fast: fast_math.then_some(fast),
             fault_words: None,
             stack: 0,
+            gang: None,
         }
     }
 
@@ -120,7 +125,16 @@ impl<'c, 'a> Lowering<'c, 'a> {
         Ok(())
     }
 
-    fn inst(&mut self, id: InstId) -> Result<()> {
+    pub(crate) fn inst(&mut self, id: InstId) -> Result<()> {
+        if self.gang.is_some() {
+            return self.gang_inst(id);
+        }
+        self.scalar_inst(id)
+    }
+
+    /// Lowers an instruction for one thread; a pure one also for all lanes of a gang, where the operands are wide.
+    #[inline(never)]
+    pub(crate) fn scalar_inst(&mut self, id: InstId) -> Result<()> {
         let func = self.func;
         let inst = func.inst(id);
         let lowered = match inst.op {
@@ -167,6 +181,21 @@ impl<'c, 'a> Lowering<'c, 'a> {
             return Err(Error::Invalid("a constant that is no scalar".into()));
         };
         Ok(types::constant(self.ctx, scalar, constant.0).into())
+    }
+
+    /// The lowered parameters of the body, for another lowering of the same function.
+    pub(crate) fn share_params(&self, other: &mut Lowering<'c, '_>) {
+        for &param in &self.func.region(self.func.body).params {
+            other.values[param.index()] = self.values[param.index()].clone();
+        }
+    }
+
+    pub(crate) fn is_defined(&self, value: Value) -> bool {
+        self.values[value.index()].is_some()
+    }
+
+    pub(crate) fn forget(&mut self, value: Value) {
+        self.values[value.index()] = None;
     }
 
     pub(crate) fn define(&mut self, value: Value, lowered: Lowered<'c>) {

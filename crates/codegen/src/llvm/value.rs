@@ -3,6 +3,8 @@
 //! A value in memory never changes after its op ran, so parts of it may be shared without a copy. What crosses a merge
 //! of control flow is copied, because the slots of a loop's body are used again in the next round.
 
+use super::lanes::n_lanes;
+pub(crate) use super::lanes::{as_int, as_pointer};
 use super::types::{self, Leaf};
 use super::{Lowering, MAX_STACK};
 use crate::{Error, Result};
@@ -42,6 +44,14 @@ pub(crate) fn is_big(ty: Type) -> bool {
 
 impl<'c> Lowering<'c, '_> {
     pub(crate) fn value(&self, value: Value) -> Result<Lowered<'c>> {
+        if self.is_wide() {
+            return self.widened(value).map(Lowered::Leaves);
+        }
+        self.narrow_value(value)
+    }
+
+    /// A value as it was defined: in a gang that of the first lane where lanes differ by a constant or not at all.
+    pub(crate) fn narrow_value(&self, value: Value) -> Result<Lowered<'c>> {
         self.values[value.index()]
             .clone()
             .ok_or_else(|| Error::Invalid(format!("v{} is used before it is set", value.0)))
@@ -57,8 +67,8 @@ impl<'c> Lowering<'c, '_> {
 
     /// The only leaf of a scalar.
     pub(crate) fn leaf(&self, value: Value) -> Result<Leaf<'c>> {
-        match &self.values[value.index()] {
-            Some(Lowered::Leaves(leaves)) if leaves.len() == 1 => Ok(leaves[0]),
+        match &self.value(value) {
+            Ok(Lowered::Leaves(leaves)) if leaves.len() == 1 => Ok(leaves[0]),
             _ => Err(Error::Invalid(format!("v{} is no scalar", value.0))),
         }
     }
@@ -187,11 +197,15 @@ impl<'c> Lowering<'c, '_> {
     }
 
     pub(crate) fn select(&self, condition: IntValue<'c>, a: Leaf<'c>, b: Leaf<'c>) -> Result<Leaf<'c>> {
+        let (mut a, mut b) = self.same_shape(a, b)?;
+        if let Some(lanes) = n_lanes(&condition) {
+            (a, b) = (self.splat_lanes(a, lanes)?, self.splat_lanes(b, lanes)?);
+        }
         Ok(self.builder.build_select(condition, a, b, "")?)
     }
 
     pub(crate) fn select_int(&self, c: IntValue<'c>, a: IntValue<'c>, b: IntValue<'c>) -> Result<IntValue<'c>> {
-        Ok(self.builder.build_select(c, a, b, "")?.into_int_value())
+        as_int(self.select(c, a.into(), b.into())?)
     }
 
     /// Gives a float instruction the freedoms of fast math, where the module asks for it.
@@ -204,12 +218,4 @@ impl<'c> Lowering<'c, '_> {
         }
         value
     }
-}
-
-pub(crate) fn as_int(leaf: Leaf<'_>) -> Result<IntValue<'_>> {
-    if let Leaf::IntValue(int) = leaf { Ok(int) } else { Err(Error::Invalid("expected an integer".into())) }
-}
-
-pub(crate) fn as_pointer(leaf: Leaf<'_>) -> Result<PointerValue<'_>> {
-    if let Leaf::PointerValue(ptr) = leaf { Ok(ptr) } else { Err(Error::Invalid("expected an array".into())) }
 }

@@ -1,7 +1,7 @@
 //! Every op over every type, against the interpreter, bit for bit; NaNs count as equal.
 
 use crate::launch::{Packed, bounds, kernel};
-use codegen::{CpuOptions, Isa};
+use codegen::{CpuOptions, Gang, Isa};
 use ir::op::Rule;
 use ir::{Attr, Builder, Class, Const, FuncRef, Module, Op, Scalar, Type, Value};
 use runtime::{Fault, FaultRecord};
@@ -67,8 +67,10 @@ pub(crate) fn compare(module: &Module, arrays: &[Elements], n: i64, what: &str) 
         let bytes: Vec<u8> = args.0.iter().flat_map(|word| word.to_le_bytes()).collect();
         interp::launch(module, FuncRef(0), &bytes, &bounds(&[n]), fault);
     });
-    for isa in [Isa::Host, Isa::Baseline] {
-        let options = CpuOptions { isa, ..CpuOptions::default() };
+    let scalar = [Isa::Host, Isa::Baseline].map(|isa| CpuOptions { isa, gang: Gang::Off, ..CpuOptions::default() });
+    let gangs = [4, 8, 16].map(|width| CpuOptions { gang: Gang::Width(width), ..CpuOptions::default() });
+    for options in scalar.into_iter().chain(gangs).chain([CpuOptions { contiguous: true, ..gangs[2] }]) {
+        let isa = (options.isa, options.gang, options.contiguous);
         let object = codegen::compile(module, FuncRef(0), &options).unwrap();
         let loaded = codegen::load(&object, &codegen::symbol(module, FuncRef(0))).unwrap();
         let found = run(arrays, |args, fault| {

@@ -1,0 +1,542 @@
+//! Control flow of a gang: uniform branches as for one thread, divergent ones under masks.
+//!
+//! Values that leave a construct go through slots of memory, which LLVM's own pass turns into registers. A lane that
+//! leaves early is taken out of the mask until the end of what it left to.
+
+use super::Exact;
+use crate::llvm::Lowering;
+use crate::llvm::lanes::{as_int, as_lanes, n_lanes, number};
+use crate::llvm::types::{self, Leaf};
+use crate::llvm::value::{Leaves, Lowered};
+use crate::{Error, Result};
+use analysis::Lanes;
+use inkwell::IntPredicate;
+use inkwell::basic_block::BasicBlock;
+use inkwell::types::{BasicType, BasicTypeEnum};
+use inkwell::values::{AsValueRef, IntValue, PointerValue};
+use ir::op::Effect;
+use ir::{Function, Inst, InstId, Op, RegionId, Value};
+
+/// The memory of one value, leaf by leaf.
+#[derive(Clone)]
+pub(super) struct Slots<'c> {
+    leaves: Vec<(PointerValue<'c>, BasicTypeEnum<'c>)>,
+    is_wide: bool,
+}
+
+/// A construct that terminators may leave.
+#[derive(Clone)]
+pub(super) enum Frame<'c> {
+    If {
+        slots: Vec<Slots<'c>>,
+        /// Collects the lanes that reach the end of an arm, where not all do.
+        reached: Option<PointerValue<'c>>,
+        /// Where an arm goes on; `None` where it stays in its block.
+        join: Option<BasicBlock<'c>>,
+        is_masked: bool,
+    },
+    Loop {
+        carried: Vec<Slots<'c>>,
+        results: Vec<Slots<'c>>,
+        /// Collects the lanes that take part in the next round, where not all do.
+        live: Option<PointerValue<'c>>,
+        latch: BasicBlock<'c>,
+        exit: BasicBlock<'c>,
+        /// The lanes that are on at the start of a round.
+        round: Option<IntValue<'c>>,
+    },
+}
+
+/// Pure arms of at most so many instructions run without a branch.
+const MAX_STRAIGHT: usize = 24;
+
+impl<'c> Lowering<'c, '_> {
+    pub(super) fn gang_control(&mut self, id: InstId, inst: &Inst) -> Result<()> {
+        match inst.op {
+            Op::If if self.gang()?.uniformity.is_divergent(id) => self.divergent_if(inst),
+            Op::If => self.uniform_if(inst),
+            Op::For | Op::Loop => self.gang_loop(id, inst),
+            Op::Yield => self.gang_yield(inst),
+            Op::Continue | Op::Break => self.gang_jump(inst),
+            Op::Return => {
+                self.builder.build_unconditional_branch(self.thread.end)?;
+                Ok(())
+            }
+            _ => {
+                self.builder.build_unreachable()?;
+                Ok(())
+            }
+        }
+    }
+
+    // ---- slots
+
+    fn new_slots(&mut self, values: &[Value]) -> Result<Vec<Slots<'c>>> {
+        let mut all = Vec::with_capacity(values.len());
+        for &value in values {
+            let is_wide = self.lanes(value) == Lanes::Varying;
+            let mut leaves = Vec::new();
+            for leaf in self.func.ty(value).leaves() {
+                let ty = types::leaf_type(self.ctx, leaf.kind);
+                let zero = if is_wide { self.splat_lanes(ty.const_zero(), self.width())? } else { ty.const_zero() };
+                leaves.push((self.new_slot(zero)?, zero.get_type()));
+            }
+            all.push(Slots { leaves, is_wide });
+        }
+        Ok(all)
+    }
+
+    fn new_slot(&mut self, first: impl inkwell::values::BasicValue<'c>) -> Result<PointerValue<'c>> {
+        let first = first.as_basic_value_enum();
+        // SAFETY: a live value; asked again because an integer here may be a vector.
+        let first = unsafe { Leaf::new(first.as_value_ref()) };
+        let slot = self.allocas.build_alloca(first.get_type(), "")?;
+        self.builder.build_store(slot, first)?;
+        Ok(slot)
+    }
+
+    fn load_mask(&self, slot: PointerValue<'c>) -> Result<IntValue<'c>> {
+        as_int(self.builder.build_load(as_lanes(self.no_lanes()).get_type(), slot, "")?)
+    }
+
+    fn store_slots(&self, slots: &[Slots<'c>], values: &[Value], mask: Option<IntValue<'c>>) -> Result<()> {
+        // All are read before the first is written: a loop may hand its own values round.
+        let mut new = Vec::with_capacity(values.len());
+        for (slot, &value) in slots.iter().zip(values) {
+            new.push(match self.narrow_value(value)? {
+                _ if slot.is_wide => self.widened(value)?,
+                Lowered::Leaves(leaves) => leaves,
+                Lowered::Memory(_) => return Err(Error::Invalid("a value is too large for a gang".into())),
+            });
+        }
+        for (slot, leaves) in slots.iter().zip(new) {
+            for (&(at, ty), mut leaf) in slot.leaves.iter().zip(leaves) {
+                if let (true, Some(mask)) = (slot.is_wide, mask) {
+                    leaf = self.select(mask, leaf, self.builder.build_load(ty, at, "")?)?;
+                }
+                self.builder.build_store(at, leaf)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn load_slots(&self, slots: &Slots<'c>) -> Result<Leaves<'c>> {
+        slots.leaves.iter().map(|&(at, ty)| Ok(self.builder.build_load(ty, at, "")?)).collect()
+    }
+
+    fn define_from(&mut self, values: &[Value], slots: &[Slots<'c>]) -> Result<()> {
+        for (&value, slot) in values.iter().zip(slots) {
+            let leaves = self.load_slots(slot)?;
+            self.define(value, Lowered::Leaves(leaves));
+            self.gang_mut()?.exact[value.index()] = None::<Exact<'c>>;
+        }
+        Ok(())
+    }
+
+    // ---- if
+
+    fn arm(&mut self, region: RegionId, frame: Frame<'c>, mask: Option<IntValue<'c>>) -> Result<()> {
+        self.set_mask(mask);
+        self.gang_mut()?.frames.push(frame);
+        self.region(region)?;
+        self.gang_mut()?.frames.pop();
+        Ok(())
+    }
+
+    fn uniform_if(&mut self, inst: &Inst) -> Result<()> {
+        let condition = self.int(inst.operands[0])?;
+        let slots = self.new_slots(&inst.results)?;
+        let loses_lanes = self.loses_lanes(inst, false)?;
+        let reached = if loses_lanes { Some(self.new_slot(self.no_lanes())?) } else { None };
+        let before = self.mask();
+        let (yes, no, join) = (self.block(), self.block(), self.block());
+        self.builder.build_conditional_branch(condition, yes, no)?;
+        for (block, &region) in [yes, no].into_iter().zip(&inst.regions) {
+            self.builder.position_at_end(block);
+            let frame = Frame::If { slots: slots.clone(), reached, join: Some(join), is_masked: false };
+            self.arm(region, frame, before)?;
+        }
+        self.builder.position_at_end(join);
+        self.set_mask(before);
+        self.define_from(&inst.results, &slots)?;
+        if let Some(reached) = reached {
+            let mask = self.load_mask(reached)?;
+            self.go_on_with(mask)?;
+        }
+        Ok(())
+    }
+
+    fn divergent_if(&mut self, inst: &Inst) -> Result<()> {
+        let condition = self.wide_int(inst.operands[0])?;
+        let has_exits = exits(self.func, inst);
+        let [first, second] = [0, 1].map(|arm| Cost::of(self, inst.regions[arm]));
+        let n_insts = first.n_insts + second.n_insts;
+        if !has_exits && first.is_pure && second.is_pure && n_insts <= MAX_STRAIGHT {
+            return self.straight_arms(inst, condition);
+        }
+        let is_heavy = first.touches_lanes || second.touches_lanes;
+        if self.mask().is_none() && is_heavy && !has_exits && n_insts <= self.gang()?.budget {
+            self.gang_mut()?.budget -= n_insts;
+            return self.arms_by_case(inst, condition);
+        }
+        self.masked_arms(inst, condition, has_exits)
+    }
+
+    /// Both arms one after the other, no branch.
+    fn straight_arms(&mut self, inst: &Inst, condition: IntValue<'c>) -> Result<()> {
+        let before = self.mask();
+        let mut slots = Vec::new();
+        for (arm, &region) in inst.regions.iter().enumerate() {
+            let mask = self.arm_mask(condition, arm)?;
+            slots.push(self.new_slots(&inst.results)?);
+            let frame = Frame::If { slots: slots[arm].clone(), reached: None, join: None, is_masked: true };
+            self.arm(region, frame, Some(mask))?;
+            self.set_mask(before);
+        }
+        self.choose(inst, condition, &slots)
+    }
+
+    fn arm_mask(&self, condition: IntValue<'c>, arm: usize) -> Result<IntValue<'c>> {
+        if arm == 0 { self.on(condition) } else { self.on(self.builder.build_not(condition, "")?) }
+    }
+
+    /// Defines the results from those of both arms, where at least one yields.
+    fn choose(&mut self, inst: &Inst, condition: IntValue<'c>, slots: &[Vec<Slots<'c>>]) -> Result<()> {
+        let func = self.func;
+        let yields: Vec<Option<&Inst>> = inst.regions.iter().map(|&region| end(func, region, Op::Yield)).collect();
+        for (i, &result) in inst.results.iter().enumerate() {
+            let lowered = match (yields[0], yields[1]) {
+                (Some(x), Some(y)) if x.operands[i] == y.operands[i] => match self.lanes(result) {
+                    Lanes::Varying => Lowered::Leaves(self.widened(x.operands[i])?),
+                    _ => self.narrow_value(x.operands[i])?,
+                },
+                (Some(_), None) => Lowered::Leaves(self.load_slots(&slots[0][i])?),
+                (None, _) => Lowered::Leaves(self.load_slots(&slots[1][i])?),
+                _ => {
+                    let (x, y) = (self.load_slots(&slots[0][i])?, self.load_slots(&slots[1][i])?);
+                    let chosen = x.into_iter().zip(y).map(|(x, y)| self.select(condition, x, y));
+                    Lowered::Leaves(chosen.collect::<Result<_>>()?)
+                }
+            };
+            self.define(result, lowered);
+            self.gang_mut()?.exact[result.index()] = None;
+        }
+        Ok(())
+    }
+
+    /// Each arm under its mask, skipped where no lane takes it.
+    fn masked_arms(&mut self, inst: &Inst, condition: IntValue<'c>, has_exits: bool) -> Result<()> {
+        let before = self.mask();
+        let (mut slots, mut reached) = (Vec::new(), Vec::new());
+        for (arm, &region) in inst.regions.iter().enumerate() {
+            self.set_mask(before);
+            let mask = self.arm_mask(condition, arm)?;
+            slots.push(self.new_slots(&inst.results)?);
+            reached.push(if has_exits { Some(self.new_slot(self.no_lanes())?) } else { None });
+            let is_trivial = self.func.region(region).insts.len() == 1 && end(self.func, region, Op::Yield).is_some();
+            let join = if is_trivial { None } else { Some(self.block()) };
+            if let Some(join) = join {
+                let run = self.block();
+                self.builder.build_conditional_branch(self.any(mask)?, run, join)?;
+                self.builder.position_at_end(run);
+            }
+            let frame = Frame::If { slots: slots[arm].clone(), reached: reached[arm], join, is_masked: true };
+            self.arm(region, frame, Some(mask))?;
+            if let Some(join) = join {
+                self.builder.position_at_end(join);
+            }
+        }
+        self.set_mask(before);
+        self.choose(inst, condition, &slots)?;
+        if let [Some(first), Some(second)] = reached[..] {
+            let mask = self.builder.build_or(self.load_mask(first)?, self.load_mask(second)?, "")?;
+            self.go_on_with(mask)?;
+        }
+        Ok(())
+    }
+
+    /// All lanes in one arm: that arm without a mask. Else both under masks.
+    fn arms_by_case(&mut self, inst: &Inst, condition: IntValue<'c>) -> Result<()> {
+        let slots = self.new_slots(&inst.results)?;
+        let join = self.block();
+        let cases = [self.all(condition)?, self.builder.build_not(self.any(condition)?, "")?];
+        for (&region, case) in inst.regions.iter().zip(cases) {
+            let (run, next) = (self.block(), self.block());
+            let holds = self.early(region)?;
+            let go = self.both(holds, case)?;
+            self.builder.build_conditional_branch(go, run, next)?;
+            self.builder.position_at_end(run);
+            let frame = Frame::If { slots: slots.clone(), reached: None, join: Some(join), is_masked: false };
+            self.arm(region, frame, None)?;
+            self.forget_region(region)?;
+            self.builder.position_at_end(next);
+        }
+        self.set_mask(None);
+        self.masked_arms(inst, condition, false)?;
+        self.store_slots(&slots, &inst.results, None)?;
+        self.builder.build_unconditional_branch(join)?;
+        self.builder.position_at_end(join);
+        self.set_mask(None);
+        self.define_from(&inst.results, &slots)
+    }
+
+    /// Goes on with fewer lanes; where none is left, straight to what they left to.
+    fn go_on_with(&mut self, mask: IntValue<'c>) -> Result<()> {
+        let go_on = self.block();
+        let target = self.way_out()?;
+        self.builder.build_conditional_branch(self.any(mask)?, go_on, target)?;
+        self.builder.position_at_end(go_on);
+        self.set_mask(Some(mask));
+        Ok(())
+    }
+
+    /// Where control goes on after the lanes that are on have left: the other lanes of an enclosing arm, or the end of
+    /// the round.
+    fn way_out(&self) -> Result<BasicBlock<'c>> {
+        for frame in self.gang()?.frames.iter().rev() {
+            match frame {
+                Frame::If { join: Some(join), is_masked: true, .. } => return Ok(*join),
+                Frame::Loop { latch, .. } => return Ok(*latch),
+                Frame::If { .. } => {}
+            }
+        }
+        Err(Error::Invalid("a jump out of no loop".into()))
+    }
+
+    fn gang_yield(&mut self, inst: &Inst) -> Result<()> {
+        let Some(Frame::If { slots, reached, join, .. }) = self.gang()?.frames.last().cloned() else {
+            return Err(Error::Invalid("`yield` outside of what it ends".into()));
+        };
+        self.store_slots(&slots, &inst.operands, None)?;
+        if let Some(reached) = reached {
+            let mask = self.mask().unwrap_or_else(|| self.all_lanes());
+            self.builder.build_store(reached, as_lanes(mask))?;
+        }
+        if let Some(join) = join {
+            self.builder.build_unconditional_branch(join)?;
+        }
+        Ok(())
+    }
+
+    fn gang_jump(&mut self, inst: &Inst) -> Result<()> {
+        let frame = self.gang()?.frames.iter().rev().find(|frame| matches!(frame, Frame::Loop { .. })).cloned();
+        let Some(Frame::Loop { carried, results, live, exit, round, .. }) = frame else {
+            return Err(Error::Invalid(format!("`{}` outside of a loop", inst.op.name())));
+        };
+        let mask = self.mask();
+        if inst.op == Op::Continue {
+            self.store_slots(&carried, &inst.operands, if mask == round { None } else { mask })?;
+            if let (Some(live), Some(mask)) = (live, mask) {
+                let all = self.builder.build_or(self.load_mask(live)?, mask, "")?;
+                self.builder.build_store(live, as_lanes(all))?;
+            }
+        } else if live.is_some() {
+            self.store_slots(&results, &inst.operands, mask)?;
+        } else {
+            self.store_slots(&results, &inst.operands, None)?;
+            self.builder.build_unconditional_branch(exit)?;
+            return Ok(());
+        }
+        let target = self.way_out()?;
+        self.builder.build_unconditional_branch(target)?;
+        Ok(())
+    }
+
+    // ---- loops
+
+    fn gang_loop(&mut self, id: InstId, inst: &Inst) -> Result<()> {
+        let func = self.func;
+        let is_divergent = self.gang()?.uniformity.is_divergent(id);
+        let body = inst.regions[0];
+        let params = &func.region(body).params[..];
+        let n_bounds = if inst.op == Op::For { 3 } else { 0 };
+        let carried_params = &params[n_bounds / 3..];
+        let carried = self.new_slots(carried_params)?;
+        let results = self.new_slots(&inst.results)?;
+        self.store_slots(&carried, &inst.operands[n_bounds..], None)?;
+        let before = self.mask();
+        let live = if is_divergent { Some(self.new_slot(before.unwrap_or_else(|| self.all_lanes()))?) } else { None };
+        let range = if inst.op == Op::For { Some(self.range(inst, params[0])?) } else { None };
+        let (head, run, latch, exit) = (self.block(), self.block(), self.block(), self.block());
+        self.builder.build_unconditional_branch(head)?;
+
+        self.builder.position_at_end(head);
+        let mut round = match live {
+            Some(live) => Some(self.load_mask(live)?),
+            None => before,
+        };
+        self.set_mask(round);
+        self.define_from(carried_params, &carried)?;
+        match &range {
+            Some(range) => {
+                self.define_from(&params[..1], std::slice::from_ref(&range.induction))?;
+                round = self.next_round(range, round, live.is_some(), carried_params, &results, [run, exit])?;
+            }
+            None => {
+                self.builder.build_unconditional_branch(run)?;
+            }
+        }
+
+        self.builder.position_at_end(run);
+        if let Some(live) = live {
+            self.builder.build_store(live, as_lanes(self.no_lanes()))?;
+        }
+        self.set_mask(round);
+        let frame = Frame::Loop { carried, results: results.clone(), live, latch, exit, round };
+        self.gang_mut()?.frames.push(frame);
+        self.region(body)?;
+        self.gang_mut()?.frames.pop();
+
+        self.builder.position_at_end(latch);
+        if let Some(range) = &range {
+            self.advance(range)?;
+        }
+        match live {
+            Some(live) => {
+                let any = self.any(self.load_mask(live)?)?;
+                self.builder.build_conditional_branch(any, head, exit)?;
+            }
+            None => {
+                self.builder.build_unconditional_branch(head)?;
+            }
+        }
+        self.builder.position_at_end(exit);
+        self.set_mask(before);
+        self.define_from(&inst.results, &results)
+    }
+
+    /// Starts the next round of a `for` with the lanes that have one left; the others take what they carry as results.
+    fn next_round(
+        &mut self,
+        range: &Range<'c>,
+        round: Option<IntValue<'c>>,
+        is_divergent: bool,
+        carried: &[Value],
+        results: &[Slots<'c>],
+        [run, exit]: [BasicBlock<'c>; 2],
+    ) -> Result<Option<IntValue<'c>>> {
+        let b = &self.builder;
+        let count = as_int(b.build_load(range.count_type, range.count, "")?)?;
+        if !is_divergent {
+            let more = b.build_int_compare(IntPredicate::ULT, count, range.rounds, "")?;
+            let leave = self.block();
+            self.builder.build_conditional_branch(more, run, leave)?;
+            self.builder.position_at_end(leave);
+            self.store_slots(results, carried, None)?;
+            self.builder.build_unconditional_branch(exit)?;
+            return Ok(round);
+        }
+        let (count, rounds) = self.same_shape(count.into(), range.rounds.into())?;
+        let rounds = self.splat_lanes(rounds, self.width())?;
+        let count = self.splat_lanes(count, self.width())?;
+        let more = b.build_int_compare(IntPredicate::ULT, as_int(count)?, as_int(rounds)?, "")?;
+        let leaving = self.on(b.build_not(more, "")?)?;
+        let staying = self.on(more)?;
+        self.store_slots(results, carried, Some(leaving))?;
+        self.builder.build_conditional_branch(self.any(staying)?, run, exit)?;
+        Ok(Some(staying))
+    }
+
+    /// Counts the rounds of a `for`, in every lane where they differ.
+    fn range(&mut self, inst: &Inst, param: Value) -> Result<Range<'c>> {
+        let [lo, hi, step] = [0, 1, 2].map(|i| inst.operands[i]);
+        let scalar = self.func.ty(lo).as_scalar().ok_or_else(|| Error::Invalid("`for` over no scalar".into()))?;
+        let is_uniform = [lo, hi, step].iter().all(|&bound| self.lanes(bound) == Lanes::Uniform);
+        let read = |this: &Self, value| if is_uniform { this.int(value) } else { this.wide_int(value) };
+        let [first, last, distance] = [read(self, lo)?, read(self, hi)?, read(self, step)?];
+        let rounds = self.round_count(scalar, first, last, distance)?;
+        let induction = self.new_slots(&[param])?.remove(0);
+        self.store_slots(std::slice::from_ref(&induction), &[lo], None)?;
+        let zero = types::int_of_bits(self.ctx, scalar.bits()).const_zero();
+        let count = self.new_slot(zero)?;
+        let distance = if induction.is_wide { self.wide_int(step)? } else { self.int(step)? };
+        Ok(Range { rounds, count, count_type: zero.get_type().as_basic_type_enum(), induction, distance })
+    }
+
+    fn advance(&self, range: &Range<'c>) -> Result<()> {
+        let b = &self.builder;
+        let count = as_int(b.build_load(range.count_type, range.count, "")?)?;
+        b.build_store(range.count, b.build_int_nuw_add(count, number(count.get_type(), 1), "")?)?;
+        for &(at, ty) in &range.induction.leaves {
+            let i = as_int(b.build_load(ty, at, "")?)?;
+            let next = b.build_int_add(i, range.distance, "")?;
+            if n_lanes(&next).is_some() {
+                b.build_store(at, as_lanes(next))?;
+            } else {
+                b.build_store(at, next)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether only part of the lanes may reach the end of an `if` that all lanes enter.
+    fn loses_lanes(&self, inst: &Inst, is_divergent: bool) -> Result<bool> {
+        let func = self.func;
+        for &region in &inst.regions {
+            for &id in &func.region(region).insts {
+                let inner = func.inst(id);
+                let found = match inner.op {
+                    Op::Continue | Op::Break => is_divergent,
+                    Op::If => self.loses_lanes(inner, is_divergent || self.gang()?.uniformity.is_divergent(id))?,
+                    _ => false,
+                };
+                if found {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// How far a `for` is.
+struct Range<'c> {
+    /// A scalar, or one a lane.
+    rounds: IntValue<'c>,
+    count: PointerValue<'c>,
+    count_type: BasicTypeEnum<'c>,
+    induction: Slots<'c>,
+    distance: IntValue<'c>,
+}
+
+/// The terminator of a region, if it is of one kind.
+fn end(func: &Function, region: RegionId, op: Op) -> Option<&Inst> {
+    func.terminator(region).map(|id| func.inst(id)).filter(|inst| inst.op == op)
+}
+
+/// Whether an `if` contains a jump out of it.
+fn exits(func: &Function, inst: &Inst) -> bool {
+    inst.regions.iter().flat_map(|&region| &func.region(region).insts).any(|&id| {
+        let inner = func.inst(id);
+        matches!(inner.op, Op::Continue | Op::Break) || inner.op == Op::If && exits(func, inner)
+    })
+}
+
+/// What an arm would cost.
+struct Cost {
+    n_insts: usize,
+    is_pure: bool,
+    /// Accesses memory lane by lane, so that a mask costs something.
+    touches_lanes: bool,
+}
+
+impl Cost {
+    fn of(lowering: &Lowering<'_, '_>, region: RegionId) -> Cost {
+        let func = lowering.func;
+        let mut cost = Cost { n_insts: 0, is_pure: true, touches_lanes: false };
+        for &id in &func.region(region).insts {
+            let inst = func.inst(id);
+            cost.n_insts += 1;
+            cost.is_pure &= inst.op.effect() == Effect::Pure || matches!(inst.op, Op::If | Op::Yield);
+            cost.touches_lanes |= matches!(inst.op, Op::Load | Op::Store)
+                && !inst.operands[1..].iter().all(|&operand| lowering.lanes(operand) == Lanes::Uniform);
+            for &inner in &inst.regions {
+                let inner = Cost::of(lowering, inner);
+                cost.n_insts += inner.n_insts;
+                cost.is_pure &= inner.is_pure;
+                cost.touches_lanes |= inner.touches_lanes;
+            }
+        }
+        cost
+    }
+}

@@ -1,0 +1,66 @@
+//! What the gang lowering does to each access and branch, in words.
+
+use super::widen::{Reason, is_gather};
+use crate::Note;
+use analysis::{Access, Lanes, Uniformity, classify};
+use diagnostics::Span;
+use ir::{Function, InstId, Op, RegionId};
+
+/// Notes in the order of the kernel's text: the verdict, then one for each access, branch and loop.
+pub(crate) fn explain(func: &Function, plan: Result<(&Uniformity, u32), &Reason>) -> Vec<Note> {
+    match plan {
+        Ok((uniformity, width)) => {
+            let text = format!("runs {width} threads at a time as lanes of vectors");
+            let mut notes = vec![Note { span: Span::NONE, text }];
+            region(func, uniformity, func.body, false, &mut notes);
+            notes
+        }
+        Err(reason) => {
+            let span = reason.inst.map_or(Span::NONE, |id| func.inst(id).span);
+            vec![Note { span, text: format!("each thread runs alone: {}", reason.text) }]
+        }
+    }
+}
+
+fn region(func: &Function, uniformity: &Uniformity, region_id: RegionId, is_masked: bool, notes: &mut Vec<Note>) {
+    for &id in &func.region(region_id).insts {
+        let inst = func.inst(id);
+        let is_divergent = uniformity.is_divergent(id);
+        let text = match inst.op {
+            Op::Load | Op::Store | Op::Atomic | Op::AtomicCas => Some(access(func, uniformity, id, is_masked)),
+            Op::If if is_divergent => Some("branch: divergent, arms under masks".into()),
+            Op::If => Some("branch: uniform".into()),
+            Op::For | Op::Loop if is_divergent => Some("loop: divergent, runs until the last lane is done".into()),
+            Op::For | Op::Loop => Some("loop: uniform".into()),
+            _ => None,
+        };
+        notes.extend(text.map(|text| Note { span: inst.span, text }));
+        for &inner in &inst.regions {
+            region(func, uniformity, inner, is_masked || is_divergent, notes);
+        }
+    }
+}
+
+fn access(func: &Function, uniformity: &Uniformity, id: InstId, is_masked: bool) -> String {
+    let inst = func.inst(id);
+    let verb = match inst.op {
+        Op::Load => "load",
+        Op::Store => "store",
+        _ => "atomic",
+    };
+    let way = match classify(func, uniformity, id, true) {
+        _ if matches!(inst.op, Op::Atomic | Op::AtomicCas) => {
+            let is_uniform = inst.operands[1..inst.operands.len() - 1]
+                .iter()
+                .all(|&operand| uniformity.lanes(operand) == Lanes::Uniform);
+            if is_uniform { "uniform".into() } else { "lane by lane".into() }
+        }
+        Access::Uniform => "uniform".into(),
+        _ if is_gather(func, uniformity, id) => if inst.op == Op::Store { "scatter" } else { "gather" }.into(),
+        Access::Unit => "unit stride".into(),
+        Access::Strided(step) => format!("strided {step}"),
+        Access::Gather => "gather".into(),
+    };
+    let mask = if is_masked { ", masked where lanes part" } else { "" };
+    format!("{verb}: {way}{mask}")
+}

@@ -1,0 +1,225 @@
+//! Which kernels run as gangs, and how wide.
+//!
+//! In: a kernel and its uniformity. Out: the lanes of its gangs, or the [`Reason`] why each thread runs alone: what
+//! gangs cannot do, and what they would do slower than scalar code.
+
+use super::memory::{is_wide_access, piece, scalars};
+use crate::llvm::matrix::is_loop;
+use crate::llvm::value::is_big;
+use analysis::{Access, Lanes, Uniformity, classify};
+use ir::{Function, InstId, LeafKind, Op, RegionId, Scalar, Type};
+
+/// Why a kernel stays scalar.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Reason {
+    /// The instruction that decides.
+    pub inst: Option<InstId>,
+    pub text: String,
+}
+
+impl Reason {
+    fn new(inst: InstId, text: impl Into<String>) -> Reason {
+        Reason { inst: Some(inst), text: text.into() }
+    }
+}
+
+/// Accesses that become gathers may be one in so many of a kernel's vector instructions.
+const GATHER_COST: u64 = 6;
+
+/// Whether gangs can run a kernel, and with `is_costed` whether they should.
+pub(crate) fn can_widen(func: &Function, uniformity: &Uniformity, is_costed: bool) -> Result<(), Reason> {
+    let mut walk = Walk { func, uniformity, n_gathers: 0, n_wide: 0, worst: None };
+    walk.region(func.body, &Place { depth: 0, divergent_loop: None }, is_costed)?;
+    if !is_costed {
+        return Ok(());
+    }
+    match walk.worst {
+        _ if walk.n_wide == 0 => {
+            Err(Reason { inst: None, text: "every thread does the same: nothing differs between lanes".into() })
+        }
+        Some(inst) if walk.n_gathers * GATHER_COST > walk.n_wide => {
+            Err(Reason::new(inst, "most of the work would be gathers, which cost more than scalar accesses"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The lanes of a gang on a machine with these features; `None` where its vectors are too short or lack masks.
+pub(crate) fn width(func: &Function, uniformity: &Uniformity, features: &str) -> Option<u32> {
+    let has = |name| features.split(',').any(|feature| feature == name);
+    let bytes = match () {
+        () if has("+avx512f") && has("+avx512bw") && has("+avx512dq") && has("+avx512vl") => 64,
+        () if has("+avx2") => 32,
+        () => return None,
+    };
+    // What lies in memory decides: f64 steps within an f32 function still fill two vectors evenly.
+    let widest = func.insts.iter().filter(|inst| matches!(inst.op, Op::Load | Op::Store)).filter_map(|inst| {
+        let varies = inst.operands[1..].iter().any(|&operand| uniformity.lanes(operand) != Lanes::Uniform);
+        let value = if inst.op == Op::Load { inst.result() } else { *inst.operands.last()? };
+        let scalars = scalars(func.ty(value)).ok().filter(|_| varies)?;
+        scalars.iter().map(|(_, scalar)| scalar.size()).max()
+    });
+    Some(bytes / widest.max().unwrap_or(4).max(4) as u32)
+}
+
+#[derive(Clone, Copy)]
+struct Place {
+    depth: u32,
+    divergent_loop: Option<InstId>,
+}
+
+struct Walk<'a> {
+    func: &'a Function,
+    uniformity: &'a Uniformity,
+    n_gathers: u64,
+    n_wide: u64,
+    /// The first access that is a gather.
+    worst: Option<InstId>,
+}
+
+impl Walk<'_> {
+    fn region(&mut self, region: RegionId, place: &Place, is_costed: bool) -> Result<(), Reason> {
+        let func = self.func;
+        for &id in &func.region(region).insts {
+            let inst = func.inst(id);
+            self.allowed(id)?;
+            let mut inner = *place;
+            match inst.op {
+                Op::Return if region != func.body => return Err(Reason::new(id, "returns from within a loop")),
+                Op::For | Op::Loop => {
+                    inner.depth += 1;
+                    if self.uniformity.is_divergent(id) {
+                        inner.divergent_loop = Some(id);
+                    }
+                }
+                Op::Atomic | Op::AtomicCas if place.divergent_loop.is_some() && self.is_used(id) => {
+                    // Lanes that wait for each other would wait forever: they take their rounds together.
+                    return Err(Reason::new(id, "uses the result of an atomic in a loop that threads leave apart"));
+                }
+                _ => {}
+            }
+            self.count(id, place, is_costed)?;
+            for &region in &inst.regions {
+                self.region(region, &inner, is_costed)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What gangs cannot do at all.
+    fn allowed(&self, id: InstId) -> Result<(), Reason> {
+        let (func, inst) = (self.func, self.func.inst(id));
+        let varies = inst.results.iter().any(|&result| self.uniformity.lanes(result) == Lanes::Varying);
+        let text = match inst.op {
+            Op::CheckBounds | Op::CheckIndex | Op::CheckNonZero | Op::CheckFinite | Op::Assert => {
+                "checks, as in checked mode, end threads one by one"
+            }
+            Op::Print => "prints",
+            Op::LocalArray => "has an array of its own in each thread",
+            Op::Call => "calls a function",
+            _ if varies && is_library(func, id) => "calls a function of the math library",
+            Op::ExtractDyn | Op::InsertDyn if varies && func.ty(inst.operands[0]).n_components() > 16 => {
+                "indexes a large vector or matrix by a number that differs from thread to thread"
+            }
+            Op::MatMul if varies && is_loop(func.ty(inst.operands[0]), func.ty(inst.operands[1])) => {
+                "multiplies matrices too large for registers"
+            }
+            _ if inst.operands.iter().chain(&inst.results).any(|&value| is_big(func.ty(value))) => {
+                "holds a value too large for registers"
+            }
+            _ => "",
+        };
+        if !text.is_empty() {
+            return Err(Reason::new(id, text));
+        }
+        let has_array = |ty: Type| ty.leaves().iter().any(|leaf| !matches!(leaf.kind, LeafKind::Scalar(_)));
+        for &value in inst.results.iter().chain(inst.regions.iter().flat_map(|&region| &func.region(region).params)) {
+            if self.uniformity.lanes(value) != Lanes::Uniform && has_array(func.ty(value)) {
+                return Err(Reason::new(id, "threads look at different arrays"));
+            }
+        }
+        if let Op::Store = inst.op
+            && inst.operands.last().is_some_and(|&value| has_array(func.ty(value)))
+        {
+            return Err(Reason::new(id, "stores an array"));
+        }
+        Ok(())
+    }
+
+    fn is_used(&self, id: InstId) -> bool {
+        let results = &self.func.inst(id).results;
+        self.func.insts.iter().any(|inst| inst.operands.iter().any(|operand| results.contains(operand)))
+    }
+
+    fn count(&mut self, id: InstId, place: &Place, is_costed: bool) -> Result<(), Reason> {
+        let inst = self.func.inst(id);
+        let weight = 8u64.pow(place.depth.min(4));
+        let is_wide = |&value: &ir::Value| self.uniformity.lanes(value) == Lanes::Varying;
+        let varies = inst.results.iter().any(is_wide) || inst.op == Op::Store;
+        if varies && inst.regions.is_empty() {
+            self.n_wide += weight;
+        }
+        if !matches!(inst.op, Op::Load | Op::Store | Op::Atomic | Op::AtomicCas)
+            || !is_gather(self.func, self.uniformity, id)
+        {
+            return Ok(());
+        }
+        self.n_gathers += weight;
+        self.worst = self.worst.or(Some(id));
+        match place.divergent_loop {
+            Some(_) if is_costed => {
+                Err(Reason::new(id, "a loop that threads leave apart would gather, which is slower than scalar code"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether lanes access memory one by one.
+pub(super) fn is_gather(func: &Function, uniformity: &Uniformity, id: InstId) -> bool {
+    let inst = func.inst(id);
+    let Some((elem, _)) = func.ty(inst.operands[0]).as_array() else { return true };
+    let step = match classify(func, uniformity, id, true) {
+        Access::Uniform => return false,
+        Access::Unit => 1,
+        Access::Strided(step) => step,
+        Access::Gather => return true,
+    };
+    let Ok((ty, _)) = piece(elem, inst.path()) else { return true };
+    let step = u64::try_from(step).ok().and_then(|step| step.checked_mul(elem.size()));
+    !step.is_some_and(|step| is_wide_access(ty, step))
+}
+
+/// Whether an op is a call of the math library for each lane.
+fn is_library(func: &Function, id: InstId) -> bool {
+    let inst = func.inst(id);
+    let is_float = inst.operands.first().and_then(|&x| func.ty(x).element()).is_some_and(Scalar::is_float);
+    is_float
+        && matches!(
+            inst.op,
+            Op::Cbrt
+                | Op::Exp
+                | Op::Exp2
+                | Op::ExpM1
+                | Op::Log
+                | Op::Log2
+                | Op::Log10
+                | Op::Log1P
+                | Op::Sin
+                | Op::Cos
+                | Op::Tan
+                | Op::Asin
+                | Op::Acos
+                | Op::Atan
+                | Op::Atan2
+                | Op::Sinh
+                | Op::Cosh
+                | Op::Tanh
+                | Op::Asinh
+                | Op::Acosh
+                | Op::Atanh
+                | Op::Erf
+                | Op::Erfc
+                | Op::Pow
+        )
+}
