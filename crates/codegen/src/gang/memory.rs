@@ -9,17 +9,16 @@
 //!
 //! What makes lanes neighbors may have to be tested ([`super::Exact`]); then the gather stands beside the wide access.
 
+use super::shape::vector;
 use crate::llvm::lanes::{as_int, as_lanes, steps};
-use crate::llvm::types::{self, Leaf};
+use crate::llvm::types;
 use crate::llvm::value::{Leaves, Lowered, is_big};
 use crate::llvm::{Lowering, memory::Array};
 use crate::{Error, Result};
 use analysis::Lanes;
 use inkwell::IntPredicate;
-use inkwell::attributes::{Attribute, AttributeLoc};
-use inkwell::intrinsics::Intrinsic;
-use inkwell::types::{BasicType, BasicTypeEnum, VectorType};
-use inkwell::values::{BasicMetadataValueEnum, BasicValue, CallSiteValue, IntValue, PointerValue, VectorValue};
+use inkwell::types::VectorType;
+use inkwell::values::{BasicValue, IntValue, PointerValue, VectorValue};
 use ir::{Inst, LeafKind, Op, PathElem, Scalar, Type, TypeKind, Value};
 
 /// Lanes further apart than so many of their scalars are gathered: wider shuffles take LLVM too long.
@@ -165,7 +164,7 @@ impl<'c> Lowering<'c, '_> {
         let size = scalars[0].1.size();
         if scalars.len() == 1 && step == size {
             let lanes = self.load_wide(first, self.memory_vector(scalars[0].1, self.width()), size, self.mask())?;
-            return Ok(Leaves::from_slice(&[self.from_memory(scalars[0].1, lanes)?]));
+            return Ok(Leaves::from_slice(&[self.of_memory_lanes(scalars[0].1, lanes)?]));
         }
         if scalars.iter().any(|(_, scalar)| scalar.size() != size) {
             return self.gather(inst, ty);
@@ -188,7 +187,7 @@ impl<'c> Lowering<'c, '_> {
             let lanes = self.shuffle(wide, None, picked)?;
             let ty = self.memory_vector(scalar, self.width());
             let lanes = as_lanes(self.builder.build_bit_cast(lanes, ty, "")?);
-            leaves.push(self.from_memory(scalar, lanes)?);
+            leaves.push(self.of_memory_lanes(scalar, lanes)?);
         }
         Ok(leaves)
     }
@@ -212,7 +211,7 @@ impl<'c> Lowering<'c, '_> {
         let common = self.common_type(&scalars);
         let mut parts = Vec::new();
         for (&(_, scalar), leaf) in scalars.iter().zip(leaves) {
-            let lanes = self.to_memory(scalar, leaf)?;
+            let lanes = self.memory_lanes(scalar, leaf)?;
             let lanes = self.builder.build_bit_cast(lanes, vector(common, self.width())?, "")?;
             parts.push(as_lanes(lanes));
         }
@@ -283,7 +282,7 @@ impl<'c> Lowering<'c, '_> {
             let call = self.call("llvm.masked.gather", &[ty.into(), from.get_type().into()], &args)?;
             self.aligned(call, 0, scalar.size());
             let lanes = as_lanes(call.try_as_basic_value().unwrap_basic());
-            leaves.push(self.from_memory(scalar, lanes)?);
+            leaves.push(self.of_memory_lanes(scalar, lanes)?);
         }
         Ok(leaves)
     }
@@ -293,7 +292,7 @@ impl<'c> Lowering<'c, '_> {
         let mask = as_lanes(self.mask().unwrap_or_else(|| self.all_lanes()));
         for ((at, scalar), leaf) in scalars(ty)?.into_iter().zip(self.widened(value)?) {
             let to = self.at_byte_lanes(pointers, at)?;
-            let lanes = self.to_memory(scalar, leaf)?;
+            let lanes = self.memory_lanes(scalar, leaf)?;
             let types = [lanes.get_type().into(), to.get_type().into()];
             let call = self.call("llvm.masked.scatter", &types, &[lanes.into(), to.into(), mask.into()])?;
             self.aligned(call, 1, scalar.size());
@@ -396,82 +395,6 @@ impl<'c> Lowering<'c, '_> {
         let leaves = Lowered::Leaves(leaves.collect::<Result<_>>()?);
         self.store_value(ptr, ty, &leaves)
     }
-
-    // ---- shapes
-
-    /// The type in which a scalar lies in memory.
-    fn memory_type(&self, scalar: Scalar) -> BasicTypeEnum<'c> {
-        if scalar == Scalar::Bool { self.ctx.i8_type().into() } else { types::scalar_type(self.ctx, scalar) }
-    }
-
-    fn memory_vector(&self, scalar: Scalar, n: u32) -> VectorType<'c> {
-        match self.memory_type(scalar) {
-            BasicTypeEnum::FloatType(ty) => ty.vec_type(n),
-            ty => ty.into_int_type().vec_type(n),
-        }
-    }
-
-    /// The memory type of all scalars, or integers of their size where they differ.
-    fn common_type(&self, scalars: &[(u64, Scalar)]) -> BasicTypeEnum<'c> {
-        let first = self.memory_type(scalars[0].1);
-        if scalars.iter().all(|&(_, scalar)| self.memory_type(scalar) == first) {
-            return first;
-        }
-        types::bits_type(self.ctx, scalars[0].1).as_basic_type_enum()
-    }
-
-    fn from_memory(&self, scalar: Scalar, lanes: VectorValue<'c>) -> Result<Leaf<'c>> {
-        if scalar != Scalar::Bool {
-            return Ok(lanes.into());
-        }
-        let zero = lanes.get_type().const_zero();
-        Ok(self.builder.build_int_compare(IntPredicate::NE, lanes, zero, "")?.into())
-    }
-
-    fn to_memory(&self, scalar: Scalar, leaf: Leaf<'c>) -> Result<VectorValue<'c>> {
-        let lanes = as_lanes(leaf);
-        if scalar != Scalar::Bool {
-            return Ok(lanes);
-        }
-        Ok(self.builder.build_int_z_extend(lanes, self.memory_vector(scalar, self.width()), "")?)
-    }
-
-    fn shuffle(
-        &self,
-        x: VectorValue<'c>,
-        y: Option<VectorValue<'c>>,
-        picked: impl Iterator<Item = u32>,
-    ) -> Result<VectorValue<'c>> {
-        let int = self.ctx.i32_type();
-        let picked: Vec<IntValue<'c>> = picked.map(|at| int.const_int(u64::from(at), false)).collect();
-        let y = y.unwrap_or_else(|| x.get_type().get_poison());
-        Ok(self.builder.build_shuffle_vector(x, y, VectorType::const_vector(&picked), "")?)
-    }
-
-    pub(super) fn call(
-        &self,
-        name: &'static str,
-        types: &[BasicTypeEnum<'c>],
-        args: &[BasicMetadataValueEnum<'c>],
-    ) -> Result<CallSiteValue<'c>> {
-        let function = Intrinsic::find(name)
-            .and_then(|intrinsic| intrinsic.get_declaration(self.llvm, types))
-            .ok_or_else(|| Error::llvm("intrinsic", name))?;
-        Ok(self.builder.build_call(function, args, "")?)
-    }
-
-    fn aligned(&self, call: CallSiteValue<'c>, param: u32, align: u64) {
-        let kind = Attribute::get_named_enum_kind_id("align");
-        call.add_attribute(AttributeLoc::Param(param), self.ctx.create_enum_attribute(kind, align));
-    }
-}
-
-fn vector(ty: BasicTypeEnum<'_>, n: u32) -> Result<VectorType<'_>> {
-    match ty {
-        BasicTypeEnum::FloatType(ty) => Ok(ty.vec_type(n)),
-        BasicTypeEnum::IntType(ty) => Ok(ty.vec_type(n)),
-        _ => Err(Error::Invalid("a vector of no scalars".into())),
-    }
 }
 
 /// The scalars of a piece of memory and where they lie.
@@ -503,7 +426,7 @@ pub(super) fn is_wide_access(ty: Type, step: u64) -> bool {
     let Ok(scalars) = scalars(ty) else { return false };
     let Some(&(_, first)) = scalars.first() else { return false };
     let size = first.size();
-    step % size == 0
+    step.is_multiple_of(size)
         && step / size <= MAX_INTERLEAVED
         && scalars.iter().all(|(at, scalar)| scalar.size() == size && at % size == 0 && at + size <= step)
 }

@@ -20,6 +20,8 @@ mod atomic;
 mod control;
 mod explain;
 mod memory;
+mod shape;
+mod slots;
 mod widen;
 
 pub(crate) use explain::explain;
