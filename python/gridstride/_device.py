@@ -12,6 +12,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from gridstride import _native
+
 DeviceLike = Any
 """What `device=` accepts: a device name, a `Device`, or None for the default."""
 
@@ -48,8 +50,6 @@ class Device:
     @property
     def name(self) -> str:
         """Name of the processor."""
-        from gridstride import _native
-
         return _native.cpu_name()
 
     @property
@@ -113,15 +113,15 @@ def get_device(ident: DeviceLike = None) -> Device:
 
 
 def _first_default() -> Device:
-    global _default
-    _default = get_device(os.environ.get("GRIDSTRIDE_DEVICE") or "cpu")
-    return _default
+    set_device(os.environ.get("GRIDSTRIDE_DEVICE") or "cpu")
+    return get_device()
 
 
 def set_device(ident: DeviceLike) -> None:
     """Makes a device the default."""
     global _default
     _default = get_device(ident)
+    _native.set_launch_state(on_cpu=_default is cpu)
 
 
 def get_devices() -> list[Device]:

@@ -58,6 +58,7 @@ class Module:
         """Changes options; later launches use them."""
         self.options.update(options)
         _settings["_changes"] += 1
+        _native.set_launch_state(changes=_settings["_changes"])
 
     def load(self, device: Any = None, block_dim: int | None = None) -> None:
         """Compiles every kernel whose types are known.

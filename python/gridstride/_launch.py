@@ -13,7 +13,7 @@ import operator
 import os
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gridstride import _device, _native, _runtime_tape, config
 from gridstride._kernel import Kernel
@@ -21,6 +21,10 @@ from gridstride._struct import struct_base
 
 _settings = config.__dict__
 MAX_EXTENT = 2**31 - 1
+_PARAMETERS = (
+    "kernel, dim, inputs=(), outputs=(), adj_inputs=(), adj_outputs=(), device=None, stream=None, adjoint=False, "
+    "record_tape=True, record_cmd=False, max_blocks=0, block_dim=None"
+)
 
 
 def _shape(dim: Any) -> int | tuple[int, ...]:
@@ -37,30 +41,39 @@ def _shape(dim: Any) -> int | tuple[int, ...]:
     return extents
 
 
-class Launch:
+def _signed(name: str, parameters: str, function: Any) -> str:
+    """The text that tells Python the signature of a compiled function, then the doc string of the one it stands for."""
+    return f"{name}({parameters})\n--\n\n{function.__doc__ or ''}"
+
+
+class Launch(_native.Launch):
     """A recorded launch (`record_cmd=True`): arguments checked and packed once, run by `launch()`.
 
     Attributes: `kernel`, `device`, `params` (the arguments), `dim`.
     """
 
-    __slots__ = ("_recorded", "_structs", "device", "dim", "kernel", "params")
+    __slots__ = ("_structs", "device", "dim", "kernel", "params")
 
     def __init__(self, recorded: Any, kernel: Kernel, dim: Any, params: list[Any], device: _device.Device) -> None:
-        self._recorded = recorded
         self.kernel = kernel
         self.dim = dim
         # Packed arguments are addresses: the arrays must live as long as this object.
         self.params = params
         self.device = device
-        self._structs = [index for index, value in enumerate(params) if isinstance(value, struct_base)]
+        self._find_structs()
+
+    def _find_structs(self) -> None:
+        # A struct is read as it is at each launch; every other argument was read when it was set.
+        self._structs = [index for index, value in enumerate(self.params) if isinstance(value, struct_base)]
+        self._set_plain(not self._structs)
 
     def set_param_at_index(self, index: int, value: Any, adjoint: bool = False) -> None:
         """Replaces an argument by position. Raises as `launch` does for a value that does not fit."""
         if not 0 <= index < len(self.params):
             raise IndexError(f"kernel `{self.kernel.key}` has {len(self.params)} parameters, none at {index}")
-        self._recorded.set_param_at_index(index, value)
+        super().set_param_at_index(index, value)
         self.params[index] = value
-        self._structs = [index for index, value in enumerate(self.params) if isinstance(value, struct_base)]
+        self._find_structs()
 
     def set_param_by_name(self, name: str, value: Any, adjoint: bool = False) -> None:
         """Replaces an argument by parameter name."""
@@ -83,18 +96,22 @@ class Launch:
     def set_dim(self, dim: Any) -> None:
         """Replaces the launch shape."""
         extents = _shape(dim)
-        self._recorded.set_dim(extents)
+        super().set_dim(extents)
         self.dim = extents
 
     def launch(self, stream: Any = None) -> None:
         """Runs the recorded launch. Raises `KernelFault` for a failed check."""
-        # A struct is read as it is now; every other argument was read when it was set.
         for index in self._structs:
-            self._recorded.set_param_at_index(index, self.params[index])
+            super().set_param_at_index(index, self.params[index])
         if self.kernel.compile_options()["in_order"]:
-            _in_order(self._recorded.launch)
+            _in_order(super().launch)
         else:
-            self._recorded.launch()
+            self._set_unordered(self.kernel._stamp)
+            super().launch()
+
+
+if not TYPE_CHECKING:
+    Launch.launch = _native.fast_recorded(Launch, Launch.launch, _signed("launch", "$self, stream=None", Launch.launch))
 
 
 # One launch in order at a time: the number of cores is the process's. Free in the child of a fork.
@@ -174,6 +191,11 @@ def launch(
     if record_cmd:
         return Launch(recorded, kernel, dim, [*inputs, *outputs], place)
     return None
+
+
+if not TYPE_CHECKING:
+    # Usual launches run without a step through Python; the others come to the function above.
+    launch = _native.fast_launch(launch, _device.cpu, __name__, _signed("launch", _PARAMETERS, launch))
 
 
 def get_suggested_block_size(kernel: Kernel, device: _device.DeviceLike = None) -> tuple[int, int]:

@@ -116,13 +116,15 @@ class Kernel:
 
     def __new__(cls, pyfunc: Callable[..., Any], name: str, annotations: dict[str, Any]) -> Kernel: ...
 
-@final
 class Launch:
     """A recorded launch: arguments packed once. An argument that does not fit leaves it as it was."""
 
+    def __new__(cls, recorded: Launch, *args: Any) -> Launch: ...
     @property
     def dim(self) -> list[int]: ...
     def launch(self) -> None: ...
+    def _set_plain(self, is_plain: bool) -> None: ...  # False: the caller reads arguments again before each launch
+    def _set_unordered(self, stamp: int) -> None: ...  # for this count of changes of settings, the order is free
     def set_param_at_index(self, index: int, value: Any) -> None: ...
     def set_dim(self, dim: int | Iterable[int]) -> None: ...
 
@@ -166,6 +168,25 @@ def launch(
     Raises `ArgumentError`, `OverflowError` (an int that its parameter's type does not hold), `ValueError` (`dim`),
     `CompileError`, `KernelFault`.
     """
+
+def fast_launch(slow: Callable[..., Any], cpu: object, module: str, doc: str) -> Callable[..., Any]:
+    """A `launch` for the package: usual launches run without a step through Python, the others are `slow`'s.
+
+    `cpu` is the `Device` of that name. `doc` begins with the signature in the form of compiled functions.
+    """
+
+def fast_recorded(cls: type[Launch], slow: Callable[..., Any], doc: str) -> Callable[..., Any]:
+    """A method `launch` for the package's class of recorded launches; `slow` is called for what it leaves alone."""
+
+def set_launch_state(
+    *,
+    changes: int | None = None,
+    prints: bool | None = None,
+    tapes: bool | None = None,
+    on_cpu: bool | None = None,
+) -> None:
+    """What `fast_launch` asks: the count of changes of settings, `config.print_launches`, whether a tape records,
+    whether the default device is the CPU. None leaves it as it is."""
 
 def compile(kernel: Kernel, arg_types: Sequence[Type], options: dict[str, Any] | None = None, rank: int = 1) -> None:
     """Compiles for contiguous arrays and launches of `rank` dimensions."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from gridstride import _runtime_tape
+from gridstride import _native, _runtime_tape
 
 _MESSAGE = "gradients are not available yet"
 
@@ -24,10 +24,12 @@ class Tape:
         if _runtime_tape.active is not None:
             raise RuntimeError("a tape is recording already: end its `with` block first")
         _runtime_tape.active = self
+        _native.set_launch_state(tapes=True)
         return self
 
     def __exit__(self, *error: object) -> None:
         _runtime_tape.active = None
+        _native.set_launch_state(tapes=False)
 
     def backward(self, loss: Any = None, grads: Any = None) -> NoReturn:
         """Raises `NotImplementedError`."""

@@ -100,9 +100,11 @@ class _Config(pytypes.ModuleType):
                 raise ValueError(f"config.mode is 'release' or 'debug', not {value!r}")
             self.__dict__["_changes"] += 1
         self.__dict__[name] = value
+        _native.set_launch_state(changes=self._changes, prints=bool(self.print_launches))
 
 
 _changes: int = 0
+_native.set_launch_state(changes=_changes, prints=print_launches)
 sys.modules[__name__].__class__ = _Config
 
 

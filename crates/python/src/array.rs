@@ -1,5 +1,6 @@
 //! `Array` and `Buffer`: device memory that a launch reads without calling Python.
 
+use crate::subclass::KnownClass;
 use crate::types::{PyIrType, user_name};
 use ir::Type;
 use pyo3::exceptions::{PyMemoryError, PyValueError};
@@ -12,6 +13,9 @@ use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
 
 /// Words of an array's descriptor: pointer, extents, strides in bytes.
 pub(crate) type Descriptor = SmallVec<[u64; 1 + 2 * MAX_RANK]>;
+
+/// The class of arrays that programs see.
+pub(crate) static CLASS: KnownClass = KnownClass::new();
 
 /// A view of device memory. Strides are in bytes; `owner` lives as long as the view.
 #[pyclass(name = "Array", module = "gridstride._native", subclass, frozen)]

@@ -2,9 +2,8 @@
 //!
 //! In: a number, an instance with `__gs_bytes__()`, a nested sequence. Out: the value's bytes, or what was wrong with it.
 
-use crate::array::Array;
+use crate::array::{self, Array};
 use crate::numpy;
-use crate::subclass::KnownClass;
 use crate::types::{PyIrType, inner_shape, scalar_name, user_name};
 use ir::{Class, Const, LeafKind, Scalar, Type, TypeKind};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
@@ -107,8 +106,7 @@ pub(crate) fn array_words(
     value: &Bound<'_, PyAny>,
     put: &mut dyn FnMut(&[u64]),
 ) -> Result<bool, Mismatch> {
-    static CLASS: KnownClass = KnownClass::new();
-    if let Some(array) = CLASS.cast::<Array>(value) {
+    if let Some(array) = array::CLASS.cast::<Array>(value) {
         let array = array.get();
         if array.elem != elem || array.descriptor.len() != 1 + 2 * rank as usize {
             return Err(Mismatch::Given(user_name(array.ty())));

@@ -4,6 +4,7 @@ use crate::bytes::Mismatch;
 use crate::options::CompileOptions;
 use crate::pack::Signature;
 use crate::pattern::{find_pattern, pattern};
+use crate::plan::Plans;
 use frontend::TypePattern;
 use ir::Type;
 use pyo3::exceptions::PyTypeError;
@@ -60,6 +61,8 @@ pub(crate) struct Kernel {
     pub(crate) open: Mutex<Vec<Arc<Signature>>>,
     /// The options of the last launch, and what they say. The package passes one dictionary again and again.
     last_options: Mutex<Option<(Py<PyDict>, CompileOptions)>>,
+    /// Code of the closed signature for the options in force.
+    pub(crate) plans: Plans,
 }
 
 #[derive(Debug)]
@@ -102,6 +105,7 @@ impl Kernel {
             closed,
             open: Mutex::default(),
             last_options: Mutex::default(),
+            plans: Plans::default(),
         })
     }
 

@@ -7,9 +7,10 @@ use crate::options::CompileOptions;
 use crate::pack::{Packed, Signature, Words, collect_args, infer_types};
 use crate::plan::{Ready, UnitKey};
 use crate::print;
+use crate::recorded::{Launch, Recording};
 use crate::subclass::KnownClass;
 use pipeline::Unit;
-use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyString};
 use runtime::abi::MAX_RANK;
@@ -18,20 +19,20 @@ use std::sync::Arc;
 
 /// Launches of at least this many threads let other Python threads run meanwhile. Taking Python's lock back may take
 /// long when another thread has it, so that short launches keep it.
-const RELEASE_THREADS: i64 = 1024;
+pub(crate) const RELEASE_THREADS: i64 = 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Device {
+pub(crate) enum Device {
     Cpu,
     Interp,
 }
 
 /// Dimensions of a launch.
 #[derive(Clone, Copy, Debug)]
-struct Grid {
-    bounds: LaunchBounds,
-    rank: u32,
-    n_threads: i64,
+pub(crate) struct Grid {
+    pub(crate) bounds: LaunchBounds,
+    pub(crate) rank: u32,
+    pub(crate) n_threads: i64,
 }
 
 /// Runs `kernel` once per thread of `dim`. With `record`, gives a `Launch` instead of running it.
@@ -65,7 +66,7 @@ pub(crate) fn launch<'py>(
         let mut words = Words::new();
         let packed = signature.pack(kernel.get(), &args, &mut words)?;
         if record {
-            let launch = Launch {
+            let launch = Recording {
                 kernel: kernel.clone().unbind(),
                 signature: signature.clone(),
                 words,
@@ -75,8 +76,9 @@ pub(crate) fn launch<'py>(
                 device,
                 compile,
                 options: options.map(|options| options.copy().map(Bound::unbind)).transpose()?,
+                ready: None,
             };
-            return Bound::new(py, launch).map(Some);
+            return Bound::new(py, Launch::new(launch)).map(Some);
         }
         let job = Prepared { kernel, signature, words: &words, packed: &packed, grid, device, compile, options };
         job.run()?;
@@ -85,88 +87,51 @@ pub(crate) fn launch<'py>(
 }
 
 /// Everything one run needs.
-struct Prepared<'a, 'py> {
-    kernel: &'a Bound<'py, Kernel>,
-    signature: &'a Signature,
-    words: &'a [u64],
-    packed: &'a Packed,
-    grid: Grid,
-    device: Device,
-    compile: CompileOptions,
-    options: Option<&'a Bound<'py, PyDict>>,
+pub(crate) struct Prepared<'a, 'py> {
+    pub(crate) kernel: &'a Bound<'py, Kernel>,
+    pub(crate) signature: &'a Signature,
+    pub(crate) words: &'a [u64],
+    pub(crate) packed: &'a Packed,
+    pub(crate) grid: Grid,
+    pub(crate) device: Device,
+    pub(crate) compile: CompileOptions,
+    pub(crate) options: Option<&'a Bound<'py, PyDict>>,
 }
 
 impl Prepared<'_, '_> {
-    fn run(&self) -> PyResult<()> {
+    /// Gives the code that ran, if code ran.
+    pub(crate) fn run(&self) -> PyResult<Option<Arc<Ready>>> {
         if self.grid.n_threads == 0 {
-            return Ok(());
+            return Ok(None);
         }
-        let py = self.kernel.py();
         let types = &self.signature.types;
         let key = UnitKey { options: self.compile, rank: self.grid.rank };
-        let fault = Fault::default();
-        let ready: Arc<Ready>;
-        let interpreted: Arc<Unit>;
-        let unit: &Unit = match self.device {
+        let job = Job { kernel: self.kernel.get(), signature: self.signature, words: self.words, grid: &self.grid };
+        let py = self.kernel.py();
+        match self.device {
             Device::Cpu => {
                 let is_contiguous = self.signature.is_contiguous(self.words);
                 let variants = &self.signature.variants;
-                ready = variants.code(self.kernel, types, key, is_contiguous, self.options)?;
+                let ready = variants.code(self.kernel, types, key, is_contiguous, self.options)?;
                 self.check_writes(&ready.unit)?;
-                self.run_code(&ready, &fault);
-                &ready.unit
+                job.run(py, &ready)?;
+                Ok(Some(ready))
             }
             Device::Interp => {
-                interpreted = self.signature.variants.unit(self.kernel, types, key)?;
-                self.check_writes(&interpreted)?;
-                self.interpret(&interpreted, &fault);
-                &interpreted
-            }
-        };
-        print::flush(py)?;
-        match fault.take() {
-            None => Ok(()),
-            Some(record) => {
-                let kernel = &self.kernel.get().name;
-                let rank = self.grid.rank as usize;
-                let launched = Launched { kernel, rank, signature: self.signature, words: self.words };
-                Err(fault_error(py, unit, &record, &launched))
+                let unit = self.signature.variants.unit(self.kernel, types, key)?;
+                self.check_writes(&unit)?;
+                let fault = Fault::default();
+                self.interpret(&unit, &fault);
+                job.report(py, &unit, &fault).map(|()| None)
             }
         }
-    }
-
-    fn run_code(&self, ready: &Ready, fault: &Fault) {
-        let entry = ready.module.entry();
-        let args = Address(self.words.as_ptr().cast());
-        let run = move || {
-            // The whole struct goes into the closure, not its pointer alone.
-            let args = args;
-            // SAFETY: the arguments were packed for the signature that this code was compiled for, and they and the
-            // memory that they point into are held by the caller until this returns.
-            unsafe { runtime_cpu::Pool::global().launch(entry, args.0, &self.grid.bounds, fault) };
-        };
-        self.detached(run);
     }
 
     fn interpret(&self, unit: &Unit, fault: &Fault) {
         // SAFETY: words are bytes; the slice lives as long as `words`.
         let args = unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast::<u8>(), self.words.len() * 8) };
-        self.detached(move || interp::launch(&unit.module, unit.kernel, args, &self.grid.bounds, fault));
-    }
-
-    /// Lets other Python threads run during a large launch. None of what the launch reads belongs to Python.
-    fn detached(&self, run: impl FnOnce()) {
-        if self.grid.n_threads < RELEASE_THREADS {
-            return run();
-        }
-        struct Crossing<F>(F);
-        // SAFETY: the closure runs on this very thread; only Python's lock is let go meanwhile.
-        unsafe impl<F> Send for Crossing<F> {}
-        let crossing = Crossing(run);
-        self.kernel.py().detach(move || {
-            let crossing = crossing;
-            (crossing.0)()
-        });
+        let run = move || interp::launch(&unit.module, unit.kernel, args, &self.grid.bounds, fault);
+        detached(self.kernel.py(), self.grid.n_threads, run);
     }
 
     /// Refuses read-only memory for parameters that the kernel writes to.
@@ -181,83 +146,78 @@ impl Prepared<'_, '_> {
     }
 }
 
-#[derive(Clone, Copy)]
-struct Address(*const u8);
-
-/// A recorded launch: arguments packed once.
-#[pyclass(name = "Launch", module = "gridstride._native")]
-pub(crate) struct Launch {
-    kernel: Py<Kernel>,
-    signature: Arc<Signature>,
-    words: Words,
-    packed: Packed,
-    /// Kept alive: the words point into their memory.
-    args: Vec<Py<PyAny>>,
-    grid: Grid,
-    device: Device,
-    compile: CompileOptions,
-    options: Option<Py<PyDict>>,
+/// A launch of compiled code whose arguments are packed for it. The caller holds them.
+pub(crate) struct Job<'a> {
+    pub(crate) kernel: &'a Kernel,
+    pub(crate) signature: &'a Signature,
+    pub(crate) words: &'a [u64],
+    pub(crate) grid: &'a Grid,
 }
 
-#[pymethods]
-impl Launch {
-    /// Runs it.
-    fn launch(&self, py: Python<'_>) -> PyResult<()> {
-        guarded(|| {
-            let job = Prepared {
-                kernel: self.kernel.bind(py),
-                signature: &self.signature,
-                words: &self.words,
-                packed: &self.packed,
-                grid: self.grid,
-                device: self.device,
-                compile: self.compile,
-                options: self.options.as_ref().map(|options| options.bind(py)),
-            };
-            job.run()
-        })
+impl Job<'_> {
+    pub(crate) fn run(&self, py: Python<'_>, ready: &Ready) -> PyResult<()> {
+        let fault = Fault::default();
+        detached(py, self.grid.n_threads, || self.run_code(ready, &fault));
+        self.report(py, &ready.unit, &fault)
     }
 
-    /// Replaces an argument by its number.
-    fn set_param_at_index(&mut self, py: Python<'_>, index: usize, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        guarded(|| {
-            if index >= self.args.len() {
-                let n = self.args.len();
-                return Err(PyIndexError::new_err(format!("there is no argument {index}: the kernel takes {n}")));
+    /// Runs a short launch, without letting other Python threads run. Says whether `report` has something to tell.
+    #[inline]
+    pub(crate) fn run_short(&self, ready: &Ready, fault: &Fault) -> PyResult<bool> {
+        if self.grid.n_threads == 1 {
+            // SAFETY: as in `run_code`; the launch has the one thread.
+            unsafe { (ready.entry)(self.words.as_ptr().cast(), &self.grid.bounds, 0, 1, fault) };
+        } else {
+            guarded(|| {
+                self.run_code(ready, fault);
+                Ok(())
+            })?;
+        }
+        Ok(fault.is_set() || print::is_filled())
+    }
+
+    fn run_code(&self, ready: &Ready, fault: &Fault) {
+        let args = self.words.as_ptr().cast();
+        // SAFETY: the arguments were packed for the signature that this code was compiled for, and they and the memory
+        // that they point into are held by the caller until this returns.
+        unsafe { runtime_cpu::Pool::global().launch(ready.entry, args, &self.grid.bounds, fault) };
+    }
+
+    /// What the launch printed, and the exception for the check that failed.
+    pub(crate) fn report(&self, py: Python<'_>, unit: &Unit, fault: &Fault) -> PyResult<()> {
+        print::flush(py)?;
+        match fault.take() {
+            None => Ok(()),
+            Some(record) => {
+                let rank = self.grid.rank as usize;
+                let kernel = &self.kernel.name;
+                let launched = Launched { kernel, rank, signature: self.signature, words: self.words };
+                Err(fault_error(py, unit, &record, &launched))
             }
-            // Written to a copy: a value that does not fit leaves the launch as it was.
-            let (mut words, mut packed) = (self.words.clone(), self.packed.clone());
-            self.signature.pack_one(self.kernel.get(), index, value, &mut words, &mut packed)?;
-            (self.words, self.packed) = (words, packed);
-            self.args[index] = value.clone().unbind();
-            let _ = py;
-            Ok(())
-        })
-    }
-
-    /// Replaces the dimensions.
-    fn set_dim(&mut self, py: Python<'_>, dim: &Bound<'_, PyAny>) -> PyResult<()> {
-        guarded(|| {
-            self.grid = grid(&self.kernel.bind(py).get().name, dim)?;
-            Ok(())
-        })
-    }
-
-    #[getter]
-    fn dim(&self) -> Vec<i64> {
-        self.grid.bounds.extents[..self.grid.rank as usize].to_vec()
-    }
-
-    fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
-        visit.call(&self.kernel)?;
-        self.args.iter().try_for_each(|arg| visit.call(arg))?;
-        visit.call(&self.options)
+        }
     }
 }
+
+/// Lets other Python threads run during a large launch. None of what the launch reads belongs to Python.
+fn detached(py: Python<'_>, n_threads: i64, run: impl FnOnce()) {
+    if n_threads < RELEASE_THREADS {
+        return run();
+    }
+    struct Crossing<F>(F);
+    // SAFETY: the closure runs on this very thread; only Python's lock is let go meanwhile.
+    unsafe impl<F> Send for Crossing<F> {}
+    let crossing = Crossing(run);
+    py.detach(move || {
+        let crossing = crossing;
+        (crossing.0)()
+    });
+}
+
+/// The class of kernels that programs see.
+pub(crate) static KERNELS: KnownClass = KnownClass::new();
 
 pub(crate) fn kernel_of<'a, 'py>(kernel: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, Kernel>> {
-    static CLASS: KnownClass = KnownClass::new();
-    CLASS.cast(kernel).ok_or_else(|| {
+    KERNELS.cast(kernel).ok_or_else(|| {
         let found = crate::bytes::describe(kernel);
         PyTypeError::new_err(format!("only kernels can be launched, not {found}; decorate it with `@kernel`"))
     })
@@ -275,7 +235,7 @@ fn parse_device(device: Option<&Bound<'_, PyAny>>) -> PyResult<Device> {
     }
 }
 
-fn grid(kernel: &str, dim: &Bound<'_, PyAny>) -> PyResult<Grid> {
+pub(crate) fn grid(kernel: &str, dim: &Bound<'_, PyAny>) -> PyResult<Grid> {
     let mut bounds = LaunchBounds { extents: [1; MAX_RANK] };
     let rank = if dim.cast::<PyInt>().is_ok() {
         bounds.extents[0] = extent(kernel, dim)?;

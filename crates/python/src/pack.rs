@@ -2,6 +2,7 @@
 //!
 //! In: a list of Python objects. Out: the packed arguments of `runtime::abi`, and what a launch may rely on.
 
+use crate::array::{self, Array};
 use crate::bytes::{Mismatch, array_words, describe, instance_type, write_scalar, write_value};
 use crate::function::Kernel;
 use crate::numpy;
@@ -10,9 +11,11 @@ use crate::plan::Variants;
 use crate::types::user_name;
 use frontend::TypePattern;
 use ir::{LeafKind, Scalar, Type, TypeKind};
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyTuple};
 use smallvec::SmallVec;
+use std::mem::MaybeUninit;
 
 /// Packed arguments. Most launches need no memory of their own for them.
 pub(crate) type Words = SmallVec<[u64; 64]>;
@@ -113,6 +116,44 @@ impl Signature {
         written.map_err(|mismatch| kernel.refuse(arg.py(), index, &user_name(self.types[index]), mismatch))
     }
 
+    /// Packs an argument of the usual kinds without running Python code or raising: exact numbers, our own arrays, None
+    /// for an array. Says whether it is contiguous; nothing where `pack_one` must look at it.
+    #[inline]
+    pub(crate) fn pack_plain(
+        &self,
+        index: usize,
+        arg: &Bound<'_, PyAny>,
+        words: &mut [MaybeUninit<u64>],
+    ) -> Option<bool> {
+        let slot = &self.slots[index];
+        match &slot.kind {
+            SlotKind::Scalar(scalar) => {
+                words[slot.word].write(plain_word(*scalar, arg)?);
+                Some(true)
+            }
+            SlotKind::Array { elem, rank } => {
+                let place = &mut words[slot.word..][..1 + 2 * *rank as usize];
+                if let Some(array) = array::CLASS.known::<Array>(arg) {
+                    let array = array.get();
+                    if array.elem != *elem || array.descriptor.len() != place.len() || !array.is_host {
+                        return None;
+                    }
+                    for (place, word) in place.iter_mut().zip(&array.descriptor) {
+                        place.write(*word);
+                    }
+                    return Some(array.is_contiguous);
+                }
+                place.fill(MaybeUninit::new(0));
+                arg.is_none().then_some(true)
+            }
+            SlotKind::Value(..) => None,
+        }
+    }
+
+    pub(crate) fn n_words(&self) -> usize {
+        self.n_words
+    }
+
     /// Whether every array among the arguments is row-major without gaps.
     pub(crate) fn is_contiguous(&self, words: &[u64]) -> bool {
         self.slots.iter().all(|slot| match &slot.kind {
@@ -130,6 +171,48 @@ impl Signature {
     /// Whether an array argument has no memory behind it.
     pub(crate) fn is_null(&self, index: usize, words: &[u64]) -> bool {
         self.slots.get(index).is_some_and(|slot| matches!(slot.kind, SlotKind::Array { .. }) && words[slot.word] == 0)
+    }
+}
+
+/// The word of an exact Python number that fits its parameter beyond doubt.
+#[inline]
+fn plain_word(scalar: Scalar, arg: &Bound<'_, PyAny>) -> Option<u64> {
+    /// Ints up to here are floats too, without rounding.
+    const EXACT: i64 = 1 << 53;
+    match scalar {
+        Scalar::F32 | Scalar::F64 => {
+            let value = match arg.cast_exact::<PyFloat>() {
+                Ok(float) => float.value(),
+                Err(_) => plain_int(arg).filter(|value| (-EXACT..=EXACT).contains(value))? as f64,
+            };
+            Some(if scalar == Scalar::F32 { u64::from((value as f32).to_bits()) } else { value.to_bits() })
+        }
+        Scalar::Bool => arg.cast_exact::<PyBool>().ok().map(|flag| u64::from(flag.is_true())),
+        Scalar::F16 | Scalar::BF16 => None,
+        _ => {
+            let value = plain_int(arg)?;
+            let unused = 64 - scalar.bits();
+            let word = (value as u64) << unused >> unused;
+            let back = if scalar.is_signed() { (word << unused) as i64 >> unused } else { word as i64 };
+            (back == value && (value >= 0 || scalar.is_signed())).then_some(word)
+        }
+    }
+}
+
+/// An exact Python int of 64 bits.
+#[inline]
+pub(crate) fn plain_int(arg: &Bound<'_, PyAny>) -> Option<i64> {
+    if !arg.is_exact_instance_of::<PyInt>() {
+        return None;
+    }
+    // SAFETY: an int, and Python's lock is held, as `arg` shows.
+    unsafe {
+        let value = ffi::PyLong_AsLongLong(arg.as_ptr());
+        if value == -1 && !ffi::PyErr_Occurred().is_null() {
+            ffi::PyErr_Clear();
+            return None;
+        }
+        Some(value)
     }
 }
 

@@ -11,6 +11,10 @@ use ir::Type;
 use pipeline::{LoadedModule, Specialization, Unit};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use runtime::EntryPoint;
+use runtime::abi::MAX_RANK;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 type Outcome<T> = Result<Arc<T>, Arc<Failure>>;
@@ -32,7 +36,51 @@ pub(crate) struct UnitKey {
 /// Code that can run.
 pub(crate) struct Ready {
     pub(crate) unit: Arc<Unit>,
-    pub(crate) module: Arc<LoadedModule>,
+    pub(crate) entry: EntryPoint,
+    /// Keeps the code of `entry`.
+    _module: Arc<LoadedModule>,
+}
+
+/// Code that a kernel's last launches ran, found without a lock. By stamp: the count of changes of settings (see
+/// `state`) that its options belong to. Written and read under Python's lock.
+#[derive(Default)]
+pub(crate) struct Plans {
+    /// One more than the stamp, so that a new kernel has none.
+    stamp: AtomicU64,
+    /// By rank, then by whether every array is contiguous.
+    ready: [[AtomicPtr<Ready>; 2]; MAX_RANK],
+}
+
+impl Plans {
+    #[inline]
+    pub(crate) fn is_current(&self, stamp: u64) -> bool {
+        self.stamp.load(Ordering::Relaxed) == stamp.wrapping_add(1)
+    }
+
+    /// Code for a rank of 1 to 4; the kernel's signature keeps it.
+    #[inline]
+    pub(crate) fn get(&self, rank: u32, is_contiguous: bool) -> Option<&Ready> {
+        let ready = self.ready[rank as usize - 1][usize::from(is_contiguous)].load(Ordering::Relaxed);
+        // SAFETY: null, or put in by `learn`, from an `Arc` that lives as long as the kernel, and so as `self`.
+        unsafe { ready.as_ref() }
+    }
+
+    /// Notes what is compiled of a kernel's closed signature for these options.
+    pub(crate) fn learn(&self, variants: &Variants, key: UnitKey, stamp: u64) {
+        if !self.is_current(stamp) {
+            self.ready.iter().flatten().for_each(|ready| ready.store(null_mut(), Ordering::Relaxed));
+            self.stamp.store(stamp.wrapping_add(1), Ordering::Relaxed);
+        }
+        for (known, is_contiguous, outcome) in lock(&variants.codes).iter() {
+            if let Ok(ready) = outcome
+                && *known == key
+            {
+                // Outcomes are never removed, and the signature is the kernel's own: this address stays good.
+                let ready = Arc::as_ptr(ready).cast_mut();
+                self.ready[key.rank as usize - 1][usize::from(*is_contiguous)].store(ready, Ordering::Relaxed);
+            }
+        }
+    }
 }
 
 impl Variants {
@@ -76,7 +124,7 @@ impl Variants {
         let special = Specialization { contiguous: is_contiguous, rank: key.rank };
         let loaded = py.detach(|| pipeline::load(&unit, special, disk.as_ref()));
         let outcome = match loaded {
-            Ok(module) => Ok(Arc::new(Ready { unit, module })),
+            Ok(module) => Ok(Arc::new(Ready { unit, entry: module.entry(), _module: module })),
             Err(error) => Err(Arc::new(Failure::new(&kernel.get().name, error.to_string()))),
         };
         lock(&self.codes).push((key, is_contiguous, outcome.clone()));

@@ -32,9 +32,15 @@ fn queue(text: &str) {
     }
 }
 
+/// Whether `flush` has something to write.
+#[inline]
+pub(crate) fn is_filled() -> bool {
+    IS_FILLED.load(Ordering::Acquire)
+}
+
 /// Writes what was queued.
 pub(crate) fn flush(py: Python<'_>) -> PyResult<()> {
-    if !IS_FILLED.load(Ordering::Acquire) {
+    if !is_filled() {
         return Ok(());
     }
     IS_FILLED.store(false, Ordering::Release);

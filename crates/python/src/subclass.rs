@@ -14,6 +14,14 @@ impl KnownClass {
         KnownClass(AtomicPtr::new(null_mut()))
     }
 
+    /// As `cast`, for instances of the class met first alone: no look at Python's class tree.
+    #[inline]
+    pub(crate) fn known<'a, 'py, T: PyTypeInfo>(&self, value: &'a Bound<'py, PyAny>) -> Option<&'a Bound<'py, T>> {
+        let is_known = self.0.load(Ordering::Relaxed) == value.get_type_ptr();
+        // SAFETY: `cast` stored this class when an instance of it was a `T`.
+        is_known.then(|| unsafe { value.cast_unchecked::<T>() })
+    }
+
     /// `value` as a `T`. One `KnownClass` serves one `T`.
     #[inline]
     pub(crate) fn cast<'a, 'py, T: PyTypeInfo>(&self, value: &'a Bound<'py, PyAny>) -> Option<&'a Bound<'py, T>> {

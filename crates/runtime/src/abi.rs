@@ -67,8 +67,13 @@ impl Fault {
         }
     }
 
+    #[inline]
+    pub fn is_set(&self) -> bool {
+        self.is_set.load(Ordering::Acquire)
+    }
+
     pub fn take(&self) -> Option<FaultRecord> {
-        if !self.is_set.load(Ordering::Acquire) {
+        if !self.is_set() {
             return None;
         }
         self.record.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take()

@@ -1,0 +1,420 @@
+//! `gridstride.launch` without a step through Python, for launches as they usually are.
+//!
+//! In: the arguments of a call, as Python passes them. Out: the kernel has run, or an exception is set. Whatever is not
+//! usual goes to the package's own `launch`, which decides what it means: keywords that it does not have, options that
+//! changed since the kernel's last launch, a tape that records … So every rule is written there, and this file only
+//! knows when none of them matters.
+
+use crate::errors::guarded;
+use crate::function::Kernel;
+use crate::launch::{Grid, Job, KERNELS, RELEASE_THREADS};
+use crate::pack::{Signature, Words, collect_args, plain_int};
+use crate::plan::UnitKey;
+use crate::state::{self, ON_CPU, PRINTS, TAPES};
+use pyo3::ffi::{self, PyObject};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use runtime::abi::MAX_RANK;
+use runtime::{Fault, LaunchBounds};
+use std::ffi::{CStr, CString};
+use std::mem::MaybeUninit;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// Parameters of `launch`, in order.
+const PARAMETERS: [&str; 13] = [
+    "kernel",
+    "dim",
+    "inputs",
+    "outputs",
+    "adj_inputs",
+    "adj_outputs",
+    "device",
+    "stream",
+    "adjoint",
+    "record_tape",
+    "record_cmd",
+    "max_blocks",
+    "block_dim",
+];
+const KERNEL: usize = 0;
+const DIM: usize = 1;
+const INPUTS: usize = 2;
+const OUTPUTS: usize = 3;
+const DEVICE: usize = 6;
+const ADJOINT: usize = 8;
+const RECORD_CMD: usize = 10;
+
+/// Packed arguments of more words than this take the careful way.
+const MAX_WORDS: usize = 64;
+const MAX_EXTENT: i64 = i32::MAX as i64;
+
+/// What `launch` compares with, kept for good.
+struct Known {
+    names: [*mut PyObject; PARAMETERS.len()],
+    slow: *mut PyObject,
+    /// The CPU's name and its `Device`.
+    cpu: [*mut PyObject; 2],
+}
+
+static KNOWN: AtomicPtr<Known> = AtomicPtr::new(null_mut());
+
+/// A `launch` that runs usual launches itself and calls `slow` for any other. `cpu` is the CPU's `Device`, `module` and
+/// `doc` are the function's own.
+#[pyfunction]
+pub(crate) fn fast_launch<'py>(
+    slow: &Bound<'py, PyAny>,
+    cpu: &Bound<'py, PyAny>,
+    module: &Bound<'py, PyString>,
+    doc: String,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = slow.py();
+    let known = Known {
+        names: PARAMETERS.map(|name| PyString::intern(py, name).into_ptr()),
+        slow: slow.clone().into_ptr(),
+        cpu: [PyString::intern(py, "cpu").into_ptr(), cpu.clone().into_ptr()],
+    };
+    let def = method_def(c"launch", launch, doc)?;
+    // An earlier one is leaked: its function may be in use.
+    KNOWN.store(Box::into_raw(Box::new(known)), Ordering::Release);
+    // SAFETY: a definition that is never freed; the result is a new reference or an error.
+    unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyCFunction_NewEx(def, null_mut(), module.as_ptr())) }
+}
+
+/// A definition that lives for good.
+pub(crate) fn method_def(
+    name: &'static CStr,
+    method: ffi::PyCFunctionFastWithKeywords,
+    doc: String,
+) -> PyResult<*mut ffi::PyMethodDef> {
+    Ok(Box::into_raw(Box::new(ffi::PyMethodDef {
+        ml_name: name.as_ptr(),
+        ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: method },
+        ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
+        ml_doc: CString::new(doc)?.into_raw(),
+    })))
+}
+
+/// Arguments as Python passes them to a function: positional ones, then those that `names` names.
+pub(crate) struct Call {
+    pub(crate) args: *const *mut PyObject,
+    pub(crate) n_args: ffi::Py_ssize_t,
+    pub(crate) names: *mut PyObject,
+}
+
+unsafe extern "C" fn launch(
+    _: *mut PyObject,
+    args: *const *mut PyObject,
+    n_args: ffi::Py_ssize_t,
+    names: *mut PyObject,
+) -> *mut PyObject {
+    let call = Call { args, n_args, names };
+    // SAFETY: called by Python with its lock held, and with references that its caller keeps; `fast_launch` made what
+    // `KNOWN` points to before it made this function.
+    unsafe {
+        let py = Python::assume_attached();
+        let known = &*KNOWN.load(Ordering::Acquire);
+        let Some(given) = Given::read(py, known, &call) else { return slow_call(known.slow, null_mut(), &call) };
+        match given.run(py) {
+            Outcome::Ran(result) => answer(py, result),
+            Outcome::Unusual => slow_call(known.slow, null_mut(), &call),
+            Outcome::Unplanned => {
+                let result = slow_call(known.slow, null_mut(), &call);
+                if !result.is_null() {
+                    attached(|py| given.learn(py));
+                }
+                result
+            }
+        }
+    }
+}
+
+/// What Python gets.
+#[inline]
+pub(crate) fn answer(py: Python<'_>, result: PyResult<()>) -> *mut PyObject {
+    match result {
+        Ok(()) => py.None().into_ptr(),
+        Err(error) => {
+            error.restore(py);
+            null_mut()
+        }
+    }
+}
+
+/// Calls `function` with `first`, unless null, and the arguments of a call.
+///
+/// # Safety
+/// Python's lock is held; `call` is what Python passed.
+#[cold]
+pub(crate) unsafe fn slow_call(function: *mut PyObject, first: *mut PyObject, call: &Call) -> *mut PyObject {
+    // SAFETY: the caller's promise.
+    let made = unsafe {
+        attached(|py| {
+            let borrowed = |at| Borrowed::from_ptr(py, *call.args.add(at)).to_owned();
+            let n_args = call.n_args as usize;
+            let first = Borrowed::from_ptr_or_opt(py, first).map(|first| first.to_owned());
+            let args = PyTuple::new(py, first.into_iter().chain((0..n_args).map(borrowed)).collect::<Vec<_>>())?;
+            let mut keywords = None;
+            if !call.names.is_null() {
+                let found = PyDict::new(py);
+                let names = Borrowed::from_ptr(py, call.names);
+                for (index, name) in names.cast_unchecked::<PyTuple>().iter().enumerate() {
+                    found.set_item(name, borrowed(n_args + index))?;
+                }
+                keywords = Some(found);
+            }
+            Borrowed::from_ptr(py, function).call(args, keywords.as_ref()).map(Bound::into_ptr)
+        })
+    };
+    made.unwrap_or_else(|error: PyErr| {
+        // SAFETY: the caller's promise.
+        error.restore(unsafe { Python::assume_attached() });
+        null_mut()
+    })
+}
+
+/// Runs `run` so that PyO3 knows that this thread has Python's lock, which it must to free objects at once.
+///
+/// # Safety
+/// Python's lock is held.
+pub(crate) unsafe fn attached<R>(run: impl FnOnce(Python<'_>) -> R) -> R {
+    let mut run = Some(run);
+    let result = Python::try_attach(|py| run.take().map(|run| run(py)));
+    match (result.flatten(), run) {
+        (Some(result), _) => result,
+        // Python is being shut down: what is freed now may stay.
+        // SAFETY: the caller's promise.
+        (None, Some(run)) => run(unsafe { Python::assume_attached() }),
+        (None, None) => unreachable!("what was taken has run"),
+    }
+}
+
+/// Arguments of a launch that looks usual.
+struct Given<'a, 'py> {
+    kernel: Borrowed<'a, 'py, Kernel>,
+    inputs: Borrowed<'a, 'py, PyAny>,
+    outputs: Option<Borrowed<'a, 'py, PyAny>>,
+    grid: Grid,
+}
+
+enum Outcome {
+    Ran(PyResult<()>),
+    Unusual,
+    /// Usual, but the code for it is not known.
+    Unplanned,
+}
+
+impl<'a, 'py> Given<'a, 'py> {
+    /// Nothing where the package's own `launch` must look at the call. Runs no Python code.
+    ///
+    /// # Safety
+    /// `call` is what Python passed to the function that this is called by.
+    #[inline(always)]
+    unsafe fn read(py: Python<'py>, known: &Known, call: &'a Call) -> Option<Given<'a, 'py>> {
+        let flags = state::flags();
+        if flags & (PRINTS | TAPES) != 0 || call.n_args as usize > PARAMETERS.len() {
+            return None;
+        }
+        let mut given = [null_mut::<PyObject>(); PARAMETERS.len()];
+        let n_args = call.n_args as usize;
+        // SAFETY: Python passes `n_args` arguments, and one more for each of the names, a tuple.
+        unsafe {
+            for (at, given) in given[..n_args].iter_mut().enumerate() {
+                *given = *call.args.add(at);
+            }
+            if !call.names.is_null() {
+                // Mostly in order: each is looked for after the one before.
+                let mut next = n_args;
+                for index in 0..ffi::PyTuple_Size(call.names) {
+                    let name = ffi::PyTuple_GetItem(call.names, index);
+                    let at = (next..PARAMETERS.len()).chain(n_args..next).find(|&at| known.names[at] == name)?;
+                    if !given[at].is_null() {
+                        return None;
+                    }
+                    given[at] = *call.args.add(n_args + index as usize);
+                    next = at + 1;
+                }
+            }
+            let is_none_or = |at: usize, object: *mut PyObject| given[at].is_null() || given[at] == object;
+            if !is_none_or(ADJOINT, ffi::Py_False()) || !is_none_or(RECORD_CMD, ffi::Py_False()) {
+                return None;
+            }
+            let is_default = is_none_or(DEVICE, ffi::Py_None());
+            if !(is_default && flags & ON_CPU != 0 || !given[DEVICE].is_null() && known.cpu.contains(&given[DEVICE])) {
+                return None;
+            }
+            if given[KERNEL].is_null() || given[DIM].is_null() || given[INPUTS].is_null() {
+                return None;
+            }
+            let kernel = Borrowed::from_ptr(py, given[KERNEL]);
+            KERNELS.known::<Kernel>(&kernel)?;
+            Some(Given {
+                kernel: kernel.cast_unchecked(),
+                inputs: Borrowed::from_ptr(py, given[INPUTS]),
+                outputs: Borrowed::from_ptr_or_opt(py, given[OUTPUTS]),
+                grid: plain_grid(&Borrowed::from_ptr(py, given[DIM]))?,
+            })
+        }
+    }
+
+    #[inline(always)]
+    fn run(&self, py: Python<'py>) -> Outcome {
+        let kernel = self.kernel.get();
+        let Some(signature) = kernel.closed.as_deref() else { return Outcome::Unusual };
+        let stamp = state::stamp();
+        if !kernel.plans.is_current(stamp) {
+            return Outcome::Unplanned;
+        }
+        // While other threads run, nothing but references of our own would keep the arguments.
+        if self.grid.n_threads < RELEASE_THREADS && signature.n_words() <= MAX_WORDS {
+            let mut words = [MaybeUninit::<u64>::uninit(); MAX_WORDS];
+            if let Some(is_contiguous) = self.pack_plain(signature, &mut words) {
+                // SAFETY: `pack_plain` has written every argument's words, and these are all.
+                let words = unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<u64>(), signature.n_words()) };
+                return self.run_packed(kernel, signature, words, is_contiguous);
+            }
+        }
+        // SAFETY: Python's lock is held: there is a `py`.
+        unsafe { attached(|_| self.run_held(py, kernel, signature, stamp)) }
+    }
+
+    /// Packs without a reference taken: nothing that could free an argument runs until the launch is over.
+    #[inline(always)]
+    fn pack_plain(&self, signature: &Signature, words: &mut [MaybeUninit<u64>; MAX_WORDS]) -> Option<bool> {
+        let mut is_contiguous = true;
+        let mut n = 0;
+        for list in [Some(self.inputs), self.outputs].into_iter().flatten() {
+            let list = Items::of(&list)?;
+            let n_items = list.len();
+            if n + n_items > signature.types.len() {
+                return None;
+            }
+            for index in 0..n_items {
+                let item = list.get(index)?;
+                is_contiguous &= signature.pack_plain(n + index, &item, words)?;
+            }
+            n += n_items;
+        }
+        (n == signature.types.len()).then_some(is_contiguous)
+    }
+
+    #[inline(always)]
+    fn run_packed(&self, kernel: &Kernel, signature: &Signature, words: &[u64], is_contiguous: bool) -> Outcome {
+        let grid = &self.grid;
+        let Some(ready) = kernel.plans.get(grid.rank, is_contiguous) else { return Outcome::Unplanned };
+        let job = Job { kernel, signature, words, grid };
+        let fault = Fault::default();
+        Outcome::Ran(match job.run_short(ready, &fault) {
+            Ok(false) => Ok(()),
+            // SAFETY: Python's lock is held, as `self.kernel` shows.
+            Ok(true) => unsafe { attached(|py| guarded(|| job.report(py, &ready.unit, &fault))) },
+            Err(error) => Err(error),
+        })
+    }
+
+    /// The careful way: arguments of any kind, each held until the launch is over.
+    #[inline(never)]
+    fn run_held(&self, py: Python<'py>, kernel: &Kernel, signature: &Signature, stamp: u64) -> Outcome {
+        let run = || {
+            if [Some(self.inputs), self.outputs].into_iter().flatten().any(|list| Items::of(&list).is_none()) {
+                return Ok(None);
+            }
+            let args = collect_args(kernel, &self.inputs, self.outputs.as_deref())?;
+            let mut words = Words::new();
+            let packed = signature.pack(kernel, &args, &mut words)?;
+            // Packing may have run Python code, and read-only memory asks for a look at what the kernel writes to.
+            if !packed.read_only.is_empty() || !kernel.plans.is_current(stamp) {
+                return Ok(None);
+            }
+            let job = Job { kernel, signature, words: &words, grid: &self.grid };
+            match kernel.plans.get(self.grid.rank, signature.is_contiguous(&words)) {
+                Some(ready) => job.run(py, ready).map(Some),
+                None => Ok(None),
+            }
+        };
+        match guarded(run) {
+            Ok(Some(())) => Outcome::Ran(Ok(())),
+            Ok(None) => Outcome::Unplanned,
+            Err(error) => Outcome::Ran(Err(error)),
+        }
+    }
+
+    /// After a launch by the package: notes the code for the options in force. What goes wrong here was no error there.
+    #[cold]
+    fn learn(&self, py: Python<'_>) {
+        let kernel = self.kernel.get();
+        let Some(signature) = &kernel.closed else { return };
+        let options = || -> PyResult<Option<_>> {
+            let found = self.kernel.as_any().call_method0(intern!(py, "compile_options"))?.cast_into::<PyDict>()?;
+            let in_order = found.get_item(intern!(py, "in_order"))?;
+            if in_order.is_none_or(|in_order| in_order.is_truthy().unwrap_or(true)) {
+                return Ok(None);
+            }
+            kernel.options(Some(&found)).map(Some)
+        };
+        if let Ok(Some(options)) = options() {
+            let key = UnitKey { options, rank: self.grid.rank };
+            kernel.plans.learn(&signature.variants, key, state::stamp());
+        }
+    }
+}
+
+/// Arguments in a list or tuple of Python's own class.
+enum Items<'a, 'py> {
+    List(&'a Bound<'py, PyList>),
+    Tuple(&'a Bound<'py, PyTuple>),
+}
+
+impl<'a, 'py> Items<'a, 'py> {
+    #[inline(always)]
+    fn of(value: &'a Bound<'py, PyAny>) -> Option<Items<'a, 'py>> {
+        if let Ok(list) = value.cast_exact::<PyList>() {
+            return Some(Items::List(list));
+        }
+        value.cast_exact::<PyTuple>().ok().map(Items::Tuple)
+    }
+
+    #[inline(always)]
+    fn len(&self) -> usize {
+        match self {
+            Items::List(list) => list.len(),
+            Items::Tuple(tuple) => tuple.len(),
+        }
+    }
+
+    /// An item by number, without a reference taken: it lives until the list is changed.
+    #[inline(always)]
+    fn get(&self, index: usize) -> Option<Borrowed<'a, 'py, PyAny>> {
+        // SAFETY: a list and a tuple, which hold the item while nothing changes them; a wrong number gives null, with
+        // an exception that there is no way to: the callers count to `len`.
+        unsafe {
+            let (py, item) = match self {
+                Items::List(list) => (list.py(), ffi::PyList_GetItem(list.as_ptr(), index as ffi::Py_ssize_t)),
+                Items::Tuple(tuple) => (tuple.py(), ffi::PyTuple_GetItem(tuple.as_ptr(), index as ffi::Py_ssize_t)),
+            };
+            Borrowed::from_ptr_or_opt(py, item)
+        }
+    }
+}
+
+/// A shape of exact Python ints, with at least one thread.
+#[inline(always)]
+fn plain_grid(dim: &Bound<'_, PyAny>) -> Option<Grid> {
+    let extent = |item: &Bound<'_, PyAny>| plain_int(item).filter(|extent| (1..=MAX_EXTENT).contains(extent));
+    let mut bounds = LaunchBounds { extents: [1; MAX_RANK] };
+    if let Some(n_threads) = extent(dim) {
+        bounds.extents[0] = n_threads;
+        return Some(Grid { bounds, rank: 1, n_threads });
+    }
+    let items = Items::of(dim)?;
+    let rank = items.len();
+    if !(1..=MAX_RANK).contains(&rank) {
+        return None;
+    }
+    for (index, place) in bounds.extents[..rank].iter_mut().enumerate() {
+        let item = items.get(index)?;
+        *place = extent(&item)?;
+    }
+    Some(Grid { bounds, rank: rank as u32, n_threads: bounds.n_threads()? })
+}
