@@ -1,7 +1,7 @@
 //! A kernel's text at each stage, for people.
 
 use crate::code::Specialization;
-use crate::unit::{lower, optimize};
+use crate::unit::{Unit, lower, optimize};
 use frontend::{Host, ObjectId, Options, Rejected};
 use ir::Type;
 
@@ -14,10 +14,12 @@ pub enum Stage {
     /// LLVM's text after LLVM's own passes.
     Llvm,
     Assembly,
+    /// What becomes of each memory access, branch and loop on the CPU, line by line.
+    Explain,
 }
 
 impl Stage {
-    pub const ALL: [Stage; 4] = [Stage::Typed, Stage::Optimized, Stage::Llvm, Stage::Assembly];
+    pub const ALL: [Stage; 5] = [Stage::Typed, Stage::Optimized, Stage::Llvm, Stage::Assembly, Stage::Explain];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -25,6 +27,7 @@ impl Stage {
             Stage::Optimized => "optimized",
             Stage::Llvm => "llvm",
             Stage::Assembly => "assembly",
+            Stage::Explain => "explain",
         }
     }
 
@@ -53,10 +56,34 @@ pub fn text(
         return Ok(lowered.module.to_string());
     }
     let unit = optimize(lowered);
-    let options = special.options();
+    // A launch has at least the dimensions whose index the kernel asks for.
+    let dims = unit.func().insts.iter().filter(|inst| inst.op == ir::Op::Tid).filter_map(|inst| match inst.attr {
+        ir::Attr::Index(dim) => Some(dim + 1),
+        _ => None,
+    });
+    let rank = dims.fold(special.rank, u32::max);
+    let options = Specialization { rank, ..special }.options();
     match stage {
         Stage::Llvm => codegen::llvm_text(&unit.module, unit.kernel, &options, true).map_err(TextError::Code),
         Stage::Assembly => codegen::assembly(&unit.module, unit.kernel, &options).map_err(TextError::Code),
+        Stage::Explain => Ok(explain(&unit, &options)),
         Stage::Typed | Stage::Optimized => Ok(unit.module.to_string()),
     }
+}
+
+/// One line a note: `line 5: load: unit stride`.
+fn explain(unit: &Unit, options: &codegen::CpuOptions) -> String {
+    let mut text = String::new();
+    for note in codegen::explain(&unit.module, unit.kernel, options) {
+        let file = (!note.span.is_none()).then(|| unit.sources.get(note.span.file)).flatten();
+        match file {
+            Some(file) => {
+                let (line, _) = file.position(note.span.start);
+                let source = file.line(line).trim();
+                text.push_str(&format!("line {line}: {}    {source}\n", note.text));
+            }
+            None => text.push_str(&format!("{}\n", note.text)),
+        }
+    }
+    text
 }

@@ -44,8 +44,10 @@ impl Pace {
     pub fn chunk(&self, n: i64) -> i64 {
         let ceil = |parts: i64| n / parts + i64::from(n % parts != 0);
         let chunk = ceil(self.n_chunks.max(1)).max(self.min_chunk.min(ceil(16))).max(1);
-        // Whole cache lines, so that two threads rarely write to one.
-        if chunk >= 64 { chunk.checked_add(63).map_or(chunk, |n| n & !63) } else { chunk }
+        // Whole cache lines, so that two threads rarely write to one; whole gangs, since what is left of one runs thread
+        // by thread.
+        let unit = if chunk >= 64 { 64 } else { 16 };
+        if chunk > 8 { chunk.checked_add(unit - 1).map_or(chunk, |n| n & !(unit - 1)) } else { chunk }
     }
 
     /// Runs a job on this thread while that is best. `None` when it is done; else the first chunk that is left and the
@@ -118,7 +120,7 @@ mod tests {
     #[test]
     fn chunks_are_few_and_not_tiny() {
         let chunks: Vec<i64> = [1, 8, 100, 1000, 10_000, 1 << 20].map(|n| Pace::DEFAULT.chunk(n)).into();
-        assert_eq!(chunks, [1, 1, 7, 32, 40, 4096]);
+        assert_eq!(chunks, [1, 1, 7, 32, 48, 4096]);
         assert!(Pace::DEFAULT.chunk(i64::MAX) > i64::MAX / 257);
     }
 }

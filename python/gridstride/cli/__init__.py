@@ -1,11 +1,12 @@
-"""The command `gridstride`: `demo` shows that it works, `info` what it runs on, `ir` what a kernel becomes."""
+"""The command `gridstride`: `demo` shows that it works, `info` what it runs on, `ir` what a kernel becomes,
+`explain` how its threads run side by side."""
 
 import argparse
 import sys
 
 from gridstride._native import CompileError
 
-STAGES = ("typed", "optimized", "llvm", "assembly")
+STAGES = ("typed", "optimized", "llvm", "assembly", "explain")
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -45,6 +46,10 @@ def parser() -> argparse.ArgumentParser:
     ir.add_argument("--stage", choices=STAGES, default="optimized", help="(default: optimized)")
     ir.add_argument("--types", metavar="TYPES", help='argument types of a generic kernel: "f32, array<vec<f32, 3>, 1>"')
     ir.set_defaults(run=run_ir)
+    explain = commands.add_parser("explain", help="print what becomes of each memory access, branch and loop")
+    explain.add_argument("kernel", metavar="FILE:KERNEL", help="for example saxpy.py:saxpy")
+    explain.add_argument("--types", metavar="TYPES", help="argument types of a generic kernel, as for `ir`")
+    explain.set_defaults(run=run_ir, stage="explain")
     return top
 
 
