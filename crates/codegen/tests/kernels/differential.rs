@@ -68,8 +68,12 @@ pub(crate) fn compare(module: &Module, arrays: &[Elements], n: i64, what: &str) 
         interp::launch(module, FuncRef(0), &bytes, &bounds(&[n]), fault);
     });
     let scalar = [Isa::Host, Isa::Baseline].map(|isa| CpuOptions { isa, gang: Gang::Off, ..CpuOptions::default() });
-    let gangs = [4, 8, 16].map(|width| CpuOptions { gang: Gang::Width(width), ..CpuOptions::default() });
-    for options in scalar.into_iter().chain(gangs).chain([CpuOptions { contiguous: true, ..gangs[2] }]) {
+    let gangs = [8, 16, 4].map(|width| CpuOptions { gang: Gang::Width(width), ..CpuOptions::default() });
+    // LLVM takes long for composites of many components, and their lanes do not depend on the width.
+    let n_leaves: usize = arrays.iter().map(|array| array.ty.n_leaves()).sum();
+    let n_gangs = if n_leaves > 32 { 1 } else { gangs.len() };
+    let dense = CpuOptions { contiguous: true, ..gangs[0] };
+    for options in scalar.into_iter().chain(gangs[..n_gangs].iter().copied()).chain((n_gangs > 1).then_some(dense)) {
         let isa = (options.isa, options.gang, options.contiguous);
         let object = codegen::compile(module, FuncRef(0), &options).unwrap();
         let loaded = codegen::load(&object, &codegen::symbol(module, FuncRef(0))).unwrap();
