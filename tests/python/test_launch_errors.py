@@ -372,3 +372,28 @@ def test_launches_from_many_threads():
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(one, range(16)))
+
+
+@wp.kernel
+def optional_scale(x: wp.array(dtype=float), scale: wp.array(dtype=float), use_scale: bool):
+    i = wp.tid()
+    if use_scale:
+        x[i] = x[i] * scale[i]
+    else:
+        x[i] = x[i] + 1.0
+
+
+def test_an_array_that_is_none_may_be_left_alone(device):
+    x = wp.ones(3, dtype=float)
+    for _ in range(3):
+        wp.launch(optional_scale, dim=3, inputs=[x, None, False], device=device)
+    assert x.numpy().tolist() == [4.0, 4.0, 4.0]
+
+
+def test_an_array_that_is_none_is_an_exception_where_it_is_used(device):
+    x = wp.ones(3, dtype=float)
+    wp.launch(optional_scale, dim=3, inputs=[x, wp.ones(3, dtype=float), True], device=device)
+    for _ in range(2):
+        with pytest.raises(wp.KernelFault, match="`scale` is None"):
+            wp.launch(optional_scale, dim=3, inputs=[x, None, True], device=device)
+    wp.launch(optional_scale, dim=3, inputs=[x, wp.ones(3, dtype=float), True], device=device)

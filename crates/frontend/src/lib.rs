@@ -18,6 +18,8 @@ use ir::Module;
 pub struct Options {
     /// Emit bounds, division and assert checks.
     pub checked: bool,
+    /// Emit bounds checks alone: for launches that pass no memory for some array.
+    pub check_bounds: bool,
     /// Report NaN and infinite results of float stores.
     pub check_finite: bool,
     pub fast_math: bool,
@@ -27,9 +29,23 @@ pub struct Options {
     pub launch_rank: u32,
 }
 
+impl Options {
+    /// Whether accesses to arrays are checked.
+    pub fn checks_bounds(&self) -> bool {
+        self.checked || self.check_bounds
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
-        Options { checked: false, check_finite: false, fast_math: false, max_unroll: 16, launch_rank: 1 }
+        Options {
+            checked: false,
+            check_bounds: false,
+            check_finite: false,
+            fast_math: false,
+            max_unroll: 16,
+            launch_rank: 1,
+        }
     }
 }
 

@@ -324,7 +324,8 @@ impl<'a, 'py> Given<'a, 'py> {
             let mut words = Words::new();
             let packed = signature.pack(kernel, &args, &mut words)?;
             // Packing may have run Python code, and read-only memory asks for a look at what the kernel writes to.
-            if !packed.read_only.is_empty() || !kernel.plans.is_current(stamp) {
+            // Without memory for an array the code must check its bounds.
+            if !packed.read_only.is_empty() || signature.has_null(&words) || !kernel.plans.is_current(stamp) {
                 return Ok(None);
             }
             let job = Job { kernel, signature, words: &words, grid: &self.grid };

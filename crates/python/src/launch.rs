@@ -105,7 +105,9 @@ impl Prepared<'_, '_> {
             return Ok(None);
         }
         let types = &self.signature.types;
-        let key = UnitKey { options: self.compile, rank: self.grid.rank };
+        // A kernel may be given None for an array that it then leaves alone; if it does not, that must be an exception.
+        let check_bounds = self.signature.has_null(self.words);
+        let key = UnitKey { options: CompileOptions { check_bounds, ..self.compile }, rank: self.grid.rank };
         let job = Job { kernel: self.kernel.get(), signature: self.signature, words: self.words, grid: &self.grid };
         let py = self.kernel.py();
         match self.device {

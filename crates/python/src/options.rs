@@ -14,6 +14,8 @@ use std::sync::Mutex;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CompileOptions {
     pub(crate) checked: bool,
+    /// Set for a launch that passes None for an array, whatever the options say.
+    pub(crate) check_bounds: bool,
     pub(crate) check_finite: bool,
     pub(crate) fast_math: bool,
     pub(crate) max_unroll: u32,
@@ -22,7 +24,13 @@ pub(crate) struct CompileOptions {
 impl CompileOptions {
     /// Names that are not ours are left to the package.
     pub(crate) fn read(options: Option<&Bound<'_, PyDict>>) -> PyResult<CompileOptions> {
-        let mut found = CompileOptions { checked: false, check_finite: false, fast_math: false, max_unroll: 16 };
+        let mut found = CompileOptions {
+            checked: false,
+            check_bounds: false,
+            check_finite: false,
+            fast_math: false,
+            max_unroll: 16,
+        };
         let Some(options) = options else { return Ok(found) };
         let py = options.py();
         let flag = |name: &Bound<'_, pyo3::types::PyString>| -> PyResult<bool> {
@@ -43,6 +51,7 @@ impl CompileOptions {
     pub(crate) fn for_rank(self, rank: u32) -> Options {
         Options {
             checked: self.checked,
+            check_bounds: self.check_bounds,
             check_finite: self.check_finite,
             fast_math: self.fast_math,
             max_unroll: self.max_unroll,

@@ -143,8 +143,8 @@ impl Signature {
                     }
                     return Some(array.is_contiguous);
                 }
-                place.fill(MaybeUninit::new(0));
-                arg.is_none().then_some(true)
+                // None goes the careful way: without memory the code must check its bounds.
+                None
             }
             SlotKind::Value(..) => None,
         }
@@ -166,6 +166,11 @@ impl Signature {
                 is_contiguous(elem_size, &words[start..start + 1 + 2 * rank], rank)
             }),
         })
+    }
+
+    /// Whether any array argument has no memory behind it.
+    pub(crate) fn has_null(&self, words: &[u64]) -> bool {
+        (0..self.slots.len()).any(|index| self.is_null(index, words))
     }
 
     /// Whether an array argument has no memory behind it.

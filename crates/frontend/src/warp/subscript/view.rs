@@ -63,7 +63,7 @@ impl Lower<'_, '_> {
         for (dim, (index, at)) in (0..).zip(indices) {
             values.push(self.wrapped(array, index, dim, *at)?);
         }
-        if self.unit.options.checked {
+        if self.unit.options.checks_bounds() {
             let site = self.unit.module.add_site(Site { kind: SiteKind::ArrayIndex, span, name: name.to_owned() });
             let operands = [&[array], &values[..]].concat();
             self.b().check(Op::CheckBounds, &operands, site);
@@ -79,7 +79,7 @@ impl Lower<'_, '_> {
     }
 
     pub(super) fn check_row(&mut self, array: Value, index: Value, dim: u32, name: &str, span: Span) {
-        if self.unit.options.checked {
+        if self.unit.options.checks_bounds() {
             let site = self.unit.module.add_site(Site { kind: SiteKind::ArrayIndex, span, name: name.to_owned() });
             let extent = self.b().extent(array, dim);
             self.b().check(Op::CheckIndex, &[index, extent], site);
