@@ -6,7 +6,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: demo test dev lint rust-tests python-tests wheel clean
+.PHONY: demo test dev lint rust-tests python-tests conformance conformance-quick wheel clean
 
 PYTHON ?= python3
 DEMO ?=
@@ -50,6 +50,13 @@ rust-tests: .venv/packages
 
 python-tests: dev
 	$(BIN)/python -m pytest
+
+# The tests of other systems, from their wheels on PyPI: everything with its table, and what a change must not lose.
+conformance: dev
+	$(BIN)/python tests/conformance/run.py --topics
+
+conformance-quick: dev
+	$(BIN)/python tests/conformance/run.py --quick
 
 # For other machines, in the release profile: dist/gridstride-*.whl.
 wheel: .venv/packages

@@ -70,9 +70,8 @@ class array(_native.Array):  # noqa: N801 - Warp's name
     dtype: Any
     _grad: array | None = None
     _requires_grad = False
-    _retain_grad = False
+    _retain_grad = pinned = False
     _keep: Any = None
-    pinned = False
 
     def __new__(
         cls,
@@ -94,7 +93,7 @@ class array(_native.Array):  # noqa: N801 - Warp's name
     ) -> Any:
         if unused.pop("length", None) is not None or unused.pop("owner", None):
             raise TypeError("`length` and `owner` are no longer arguments: use `shape` and `deleter`")
-        if unused:
+        if unused and cls.__init__ is array.__init__:
             raise TypeError(f"array() got an unexpected keyword argument `{next(iter(unused))}`")
         dtype = Any if dtype is None else dtype
         if data is None and shape is None and ptr is None:
@@ -117,7 +116,10 @@ class array(_native.Array):  # noqa: N801 - Warp's name
             self.requires_grad = True
         if retain_grad:
             self.retain_grad = True
-        return self
+        return self if cls.__init__ is array.__init__ else _array_source.derived(cls, self)
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        """Does nothing: `__new__` made it."""
 
     def __class_getitem__(cls, dtype: Any) -> Any:
         return ArrayAnnotation(dtype, cls._default_ndim)

@@ -49,6 +49,13 @@ def allocate(cls: Any, shape: tuple[int, ...], zeroed: bool, strides: Any = None
     return _array.make(cls, buffer.ptr, shape, strides, buffer)
 
 
+def derived(cls: Any, made: _array.array) -> Any:
+    """An array as an instance of a class that a program derived from `array`."""
+    self = _native.Array.__new__(cls, made._type, made.ptr, made.shape, made.strides, "cpu", made)
+    self.__dict__.update(made.__dict__)
+    return self
+
+
 def from_memory(
     subclass: Any, dtype: Any, shape: Any, strides: Any, ptr: int | None, capacity: int | None, deleter: Any
 ) -> _array.array:

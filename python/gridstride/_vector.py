@@ -24,6 +24,13 @@ _NUMBERS = (int, float, _types.scalar_base)
 _AXES = ("x", "y", "z", "w")
 
 
+def _assignable(scalar: Any, value: Any) -> list[Any]:
+    """A component as the scalar type holds it, in a list. Raises `TypeError` for a string."""
+    if isinstance(value, str):
+        raise TypeError(f"Expected to assign a `{scalar.__name__}` value but got `str` instead")
+    return round_to(scalar, [value])
+
+
 def _flatten(values: Sequence[Any]) -> list[Any]:
     flat: list[Any] = []
     for value in values:
@@ -41,7 +48,8 @@ def _flatten(values: Sequence[Any]) -> list[Any]:
 class composite(arithmetic):
     """Base of vectors, matrices, quaternions and transforms: a fixed number of scalars of one type."""
 
-    __slots__ = ("_c",)
+    # Programs keep things of their own on vectors.
+    __slots__ = ("__dict__", "_c")
     __gs_type__: ClassVar[Any]
     _wp_scalar_type_: ClassVar[Any]
     _shape_: ClassVar[tuple[int, ...]]
@@ -64,7 +72,11 @@ class composite(arithmetic):
         elif len(args) == 1:
             args = (float(args[0]),) * n
         if len(args) != n:
-            raise ValueError(f"{type(self).__name__} has {n} components, not {len(args)}")
+            kind = self.__gs_type__.kind
+            raise ValueError(
+                f"{type(self).__name__} has {n} components, not {len(args)}: "
+                f"Invalid number of arguments in {kind} constructor, expected {n} elements, got {len(args)}"
+            )
         self._c = round_to(self._wp_scalar_type_, args)
 
     @classmethod
@@ -79,6 +91,15 @@ class composite(arithmetic):
         self = cls.__new__(cls)
         self._c = _types.unpack(cls._wp_scalar_type_, raw)
         return self
+
+    @classmethod
+    def from_ptr(cls, ptr: int) -> Any:
+        """The value at an address. Raises `RuntimeError` for 0."""
+        import ctypes
+
+        if not ptr:
+            raise RuntimeError("NULL pointer exception")
+        return cls.from_bytes(ctypes.string_at(ptr, cls.__gs_type__.size))
 
     def __gs_bytes__(self) -> bytes:
         return _types.pack(self._wp_scalar_type_, self._c)
@@ -129,6 +150,12 @@ class composite(arithmetic):
         return type(self)._of(self._c)
 
 
+def _vector_key(key: Any) -> Any:
+    if isinstance(key, slice) or hasattr(key, "__index__"):
+        return key
+    raise KeyError(f"Invalid key {key}, expected int or slice")
+
+
 class vector_base(composite):
     """Base of vectors: `v[i]`, `v[1:3]`, `v.x`, iteration over numbers."""
 
@@ -138,20 +165,20 @@ class vector_base(composite):
         return iter(self._c)
 
     def __getitem__(self, key: Any) -> Any:
-        found = self._c[key]
+        found = self._c[_vector_key(key)]
         if isinstance(key, slice):
             return vector(len(found), self._wp_scalar_type_)._of(found) if found else ()
         return found
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        if isinstance(key, slice):
+        if isinstance(_vector_key(key), slice):
             n = len(self._c[key])
             values = [value] * n if isinstance(value, _NUMBERS) else list(value)
             if len(values) != n:
                 raise ValueError(f"cannot assign {len(values)} components to a slice of {n}")
             self._c[key] = round_to(self._wp_scalar_type_, values)
         else:
-            self._c[key] = round_to(self._wp_scalar_type_, [value])[0]
+            self._c[key] = _assignable(self._wp_scalar_type_, value)[0]
 
 
 class quaternion_base(vector_base):
@@ -170,7 +197,10 @@ class matrix_base(composite):
         if 1 < len(args) == rows != self._length_:
             for row in args:
                 if not hasattr(row, "__len__") or len(row) != cols:
-                    raise TypeError(f"{type(self).__name__} takes rows of {cols} components")
+                    raise TypeError(
+                        f"{type(self).__name__} takes rows of {cols} components: "
+                        f"Invalid argument in matrix constructor, expected row of length {cols}, got {row!r}"
+                    )
         super().__init__(*args)
 
     def _row(self, i: int) -> list[Any]:
@@ -200,11 +230,13 @@ class matrix_base(composite):
         """Rows and columns that `key` selects, and which of the two were slices."""
         keys = key if isinstance(key, tuple) else (key, slice(None))
         if len(keys) != 2:
-            raise IndexError(f"a matrix has 2 indices, not {len(keys)}")
+            raise KeyError(f"Invalid key, expected one or two indices, got {len(keys)}")
         picked = []
         for one, extent in zip(keys, self._shape_, strict=True):
             if isinstance(one, slice):
                 picked.append(list(range(extent))[one])
+            elif not hasattr(one, "__index__"):
+                raise KeyError(f"Invalid key {key}, expected int or pair of ints")
             else:
                 index = operator.index(one)
                 if not -extent <= index < extent:
@@ -307,6 +339,13 @@ def _axis(i: int) -> property:
     return property(get, put, doc=f"Component {i}.")
 
 
+def _missing_axis(name: str) -> property:
+    def refuse(self: composite, value: Any = None) -> Any:
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    return property(refuse, refuse)
+
+
 _AXIS_PROPERTIES = [_axis(i) for i in range(4)]
 _BASES: dict[str, Any] = {
     "vector": vector_base,
@@ -352,6 +391,7 @@ def make_class(kind: str, shape: tuple[int, ...], scalar: Any, name: str | None 
     }
     if kind in ("vector", "quat"):
         members.update(zip(_AXES[:length], _AXIS_PROPERTIES, strict=False))
+        members.update({name: _missing_axis(name) for name in _AXES[length:]})
     if ty is not None:
         members["__gs_type__"] = ty
     found = _made[key] = type(name or default, (_BASES[kind],), members)

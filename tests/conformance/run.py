@@ -1,6 +1,6 @@
 """Runs Warp's own test suite against Gridstride and writes a table.
 
-    python tests/conformance/run.py [--quick] [--only GLOB] [--update] [--reasons]
+    python tests/conformance/run.py [--quick] [--only GLOB] [--update] [--reasons] [--topics]
 
 The suite comes from the `warp-lang` wheel on PyPI, which pip downloads into a cache folder outside the repository; no
 file of it is copied here. `expected.tsv` lists for each module how many tests pass: fewer is a failure of this
@@ -29,7 +29,9 @@ HERE = pathlib.Path(__file__).parent
 WHEEL = "warp-lang==1.19.0"
 # Seconds that a single test may take, and a module as a whole.
 TEST_SECONDS, MODULE_SECONDS = 20.0, 300.0
-STATES = ("passed", "skipped", "failed", "error")
+STATES = ("passed", "skipped", "excluded", "gradients", "failed", "error")
+# Tests that need a backward pass, which Gridstride does not have yet, are counted apart.
+NO_GRADIENTS = "gradients are not available"
 
 
 @dataclass
@@ -70,6 +72,11 @@ def excluded() -> dict[str, str]:
         return {row["test"]: row["reason"] for row in csv.DictReader(file, delimiter="\t")}
 
 
+def suite_name(test: str) -> str:
+    """A test by the name of the suite's package, whose modules Gridstride loads as its own."""
+    return "warp." + test.partition(".")[2]
+
+
 def run_module(folder: pathlib.Path, name: str, skip: dict[str, str]) -> Module:
     """Runs one module in worker processes: a new one after each crash."""
     module, done, began = Module(name), 0, time.perf_counter()
@@ -85,13 +92,16 @@ def run_module(folder: pathlib.Path, name: str, skip: dict[str, str]) -> Module:
                     module.states["error"] += 1
                     module.reasons.append((name, report["broken"]))
                 elif "started" in report:
-                    started = report["started"]
+                    started = suite_name(report["started"])
                 elif "test" in report:
                     done, started = done + 1, ""
-                    state = "skipped" if report["test"] in skip else report["state"]
+                    test, state = suite_name(report["test"]), report["state"]
+                    if state in ("failed", "error"):
+                        state = "excluded" if test in skip else state
+                        state = "gradients" if NO_GRADIENTS in report["reason"] else state
                     module.states[state] += 1
                     if state in ("failed", "error"):
-                        module.reasons.append((report["test"], report["reason"]))
+                        module.reasons.append((test, report["reason"]))
         if not started:
             break
         done += 1
@@ -125,6 +135,26 @@ def write_expected(modules: list[Module]) -> None:
         table.writerows(rows[name] for name in sorted(rows))
 
 
+def print_topics(modules: list[Module]) -> None:
+    """Prints the table of docs/conformance.md: what passes by topic, beside what passes with Warp on a CPU."""
+    with open(HERE / "topics.tsv", newline="") as file:
+        topics = {
+            row["module"]: (row["topic"], int(row["warp_passed"])) for row in csv.DictReader(file, delimiter="\t")
+        }
+    peer, ours = Counter[str](), dict[str, Counter[str]]()
+    for module in modules:
+        topic, passed = topics.get(module.name, ("other", 0))
+        peer[topic] += passed
+        ours.setdefault(topic, Counter()).update(module.states)
+    print("| topic | Warp passes | Gridstride passes | needs gradients | excluded | fails for other reasons |")
+    print("|---|---|---|---|---|---|")
+    for topic in sorted(ours, key=lambda topic: -ours[topic]["passed"]):
+        states = ours[topic]
+        others = states["failed"] + states["error"]
+        row = (topic, peer[topic], states["passed"], states["gradients"], states["excluded"], others)
+        print("| " + " | ".join(map(str, row)) + " |")
+
+
 def main() -> int:
     """Runs the suite; 1 where a module passes fewer tests than recorded."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -132,6 +162,7 @@ def main() -> int:
     parser.add_argument("--only", default="*", help="modules whose name matches")
     parser.add_argument("--update", action="store_true", help="record the table in expected.tsv")
     parser.add_argument("--reasons", action="store_true", help="print each failure and its reason")
+    parser.add_argument("--topics", action="store_true", help="print a table by topic")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     folder, skip, expected = suite_folder(), excluded(), read_expected()
@@ -155,6 +186,8 @@ def main() -> int:
                     print(f"    {test}: {reason}")
     total = sum((module.states for module in modules), Counter[str]())
     print(f"{sum(m.collected for m in modules)} tests in {len(modules)} modules, {time.perf_counter() - began:.0f} s")
+    if options.topics:
+        print_topics(modules)
     if options.update:
         write_expected(modules)
     print(f"{total['passed']} passed, {losses} failed, {total['skipped']} skipped")

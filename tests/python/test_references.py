@@ -35,7 +35,7 @@ def test_what_a_function_assigns_reaches_its_caller():
         body = Body()
         body.mass = 3.0
         double(body.mass)
-        x = float(1.0)
+        x = float(1.0)  # noqa: UP018 - a variable, not a literal
         for _ in range(4):
             double(x)
         p = wp.vec2(1.0, 2.0)
