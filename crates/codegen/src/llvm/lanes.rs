@@ -53,6 +53,16 @@ fn type_lanes(ty: LLVMTypeRef) -> Option<u32> {
     unsafe { (LLVMGetTypeKind(ty) == LLVMTypeKind::LLVMVectorTypeKind).then(|| LLVMGetVectorSize(ty)) }
 }
 
+/// Whether a value is an f64, or lanes of f64.
+pub(crate) fn is_double(value: &impl AsValueRef) -> bool {
+    // SAFETY: a live value and its type, whose element type is asked for only where it is a vector.
+    unsafe {
+        let ty = LLVMTypeOf(value.as_value_ref());
+        let ty = if type_lanes(ty).is_some() { LLVMGetElementType(ty) } else { ty };
+        LLVMGetTypeKind(ty) == LLVMTypeKind::LLVMDoubleTypeKind
+    }
+}
+
 /// How many lanes a value has; `None` for a scalar.
 pub(crate) fn n_lanes(value: &impl AsValueRef) -> Option<u32> {
     // SAFETY: a live value.

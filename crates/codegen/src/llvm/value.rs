@@ -3,8 +3,8 @@
 //! A value in memory never changes after its op ran, so parts of it may be shared without a copy. What crosses a merge
 //! of control flow is copied, because the slots of a loop's body are used again in the next round.
 
-use super::lanes::n_lanes;
 pub(crate) use super::lanes::{as_int, as_pointer};
+use super::lanes::{is_double, n_lanes};
 use super::types::{self, Leaf};
 use super::{Lowering, MAX_STACK};
 use crate::{Error, Result};
@@ -208,9 +208,11 @@ impl<'c> Lowering<'c, '_> {
         as_int(self.select(c, a.into(), b.into())?)
     }
 
-    /// Gives a float instruction the freedoms of fast math, where the module asks for it.
+    /// Gives a float instruction the freedoms of fast math, where the module asks for it. Those on f64 keep their order:
+    /// the expanded math functions rely on it, and whoever computes in f64 wants its accuracy.
     pub(crate) fn flagged(&self, value: FloatValue<'c>) -> FloatValue<'c> {
         if let (Some(flags), Some(inst)) = (self.fast, value.as_instruction_value())
+            && !is_double(&value)
             && inst.can_use_fast_math_flags()
         {
             // Cannot fail: the instruction was just asked.

@@ -2,7 +2,7 @@
 
 use crate::differential::{Elements, Random, compare};
 use crate::launch::{Packed, kernel, run, run_with};
-use codegen::{CpuOptions, Error};
+use codegen::{CpuOptions, Error, Gang};
 use diagnostics::Span;
 use ir::{
     AtomicOp, Attr, Builder, Class, FuncRef, Function, FunctionKind, Module, Op, Scalar, Site, SiteKind, Type, Value,
@@ -373,4 +373,20 @@ fn fast_math_may_reorder_a_sum_but_keeps_nan_tests() {
     assert_eq!(y, [2.0, -1.0, 5.0]);
     let text = codegen::llvm_text(&module, FuncRef(0), &CpuOptions::default(), false).unwrap();
     assert!(text.contains("fadd reassoc nsz arcp contract afn"), "{text}");
+}
+
+#[test]
+fn fast_math_leaves_f64_in_order() {
+    let mut module = kernel(&[Type::array(Type::scalar(Scalar::F64), 1)], |b| {
+        let at = tid(b, 0);
+        let x = b.load(b.param(0), &[at], &[], &[]);
+        let sum = b.binary(Op::Add, x, x);
+        b.store(b.param(0), &[at], &[], &[], sum);
+    });
+    module.fast_math = true;
+    for gang in [Gang::Off, Gang::Width(8)] {
+        let text =
+            codegen::llvm_text(&module, FuncRef(0), &CpuOptions { gang, ..CpuOptions::default() }, false).unwrap();
+        assert!(text.contains("fadd ") && !text.contains("fadd reassoc"), "{text}");
+    }
 }
