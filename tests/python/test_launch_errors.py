@@ -1,5 +1,7 @@
 """What a launch refuses, and what its messages name; checks that fail while a kernel runs; life afterwards."""
 
+import signal
+import threading
 import typing
 
 import numpy as np
@@ -397,3 +399,25 @@ def test_an_array_that_is_none_is_an_exception_where_it_is_used(device):
         with pytest.raises(wp.KernelFault, match="`scale` is None"):
             wp.launch(optional_scale, dim=3, inputs=[x, None, True], device=device)
     wp.launch(optional_scale, dim=3, inputs=[x, wp.ones(3, dtype=float), True], device=device)
+
+
+@wp.kernel
+def busy(out: wp.array(dtype=float)):
+    i, j = wp.tid()
+    x = float(i) + float(j)
+    for _ in range(200):
+        x = x * 1.0000001 + 0.5
+    if x < 0.0:
+        out[0] = x
+
+
+def test_ctrl_c_ends_a_long_launch():
+    out = wp.zeros(1, dtype=float)
+    wp.launch(busy, dim=(2, 2), inputs=[out])
+    timer = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    # Hours of work, were it not for the signal.
+    with pytest.raises(KeyboardInterrupt):
+        wp.launch(busy, dim=(2**30, 2**20), inputs=[out])
+    timer.join()
+    wp.launch(busy, dim=(2, 2), inputs=[out])

@@ -16,10 +16,16 @@ use pyo3::types::{PyDict, PyInt, PyString};
 use runtime::abi::MAX_RANK;
 use runtime::{Fault, LaunchBounds};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Launches of at least this many threads let other Python threads run meanwhile. Taking Python's lock back may take
 /// long when another thread has it, so that short launches keep it.
 pub(crate) const RELEASE_THREADS: i64 = 1024;
+
+/// A launch of more threads than this runs in pieces: the first has this many, and each is four times as large as the
+/// one before until one takes `PIECE_TIME`.
+const FIRST_PIECE: i64 = 1 << 18;
+const PIECE_TIME: Duration = Duration::from_millis(20);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Device {
@@ -159,8 +165,43 @@ pub(crate) struct Job<'a> {
 impl Job<'_> {
     pub(crate) fn run(&self, py: Python<'_>, ready: &Ready) -> PyResult<()> {
         let fault = Fault::default();
-        detached(py, self.grid.n_threads, || self.run_code(ready, &fault));
+        if self.grid.n_threads <= FIRST_PIECE {
+            detached(py, self.grid.n_threads, || self.run_code(ready, &fault));
+        } else {
+            self.run_pieces(py, ready, &fault)?;
+        }
         self.report(py, &ready.unit, &fault)
+    }
+
+    /// Runs a large launch in pieces. Between them Python sees its signals, so that Ctrl-C ends the launch.
+    fn run_pieces(&self, py: Python<'_>, ready: &Ready, fault: &Fault) -> PyResult<()> {
+        let n_threads = self.grid.n_threads;
+        let (mut begin, mut size) = (0, FIRST_PIECE);
+        while begin < n_threads {
+            let end = begin.saturating_add(size).min(n_threads);
+            let start = Instant::now();
+            detached(py, n_threads, || {
+                let args = self.words.as_ptr().cast();
+                // SAFETY: as in `run_code`; the numbers are below the launch's thread count.
+                unsafe {
+                    let pool = runtime_cpu::Pool::global();
+                    pool.run_range(
+                        &runtime_cpu::Pace::DEFAULT,
+                        ready.entry,
+                        args,
+                        &self.grid.bounds,
+                        begin..end,
+                        fault,
+                    );
+                }
+            });
+            py.check_signals()?;
+            begin = end;
+            if start.elapsed() < PIECE_TIME {
+                size = size.saturating_mul(4);
+            }
+        }
+        Ok(())
     }
 
     /// Runs a short launch, without letting other Python threads run. Says whether `report` has something to tell.

@@ -31,6 +31,8 @@ pub(crate) struct Job {
     pub(crate) args: *const u8,
     pub(crate) bounds: *const LaunchBounds,
     pub(crate) fault: *const Fault,
+    /// The number in the launch of the first thread of the job; the job counts from there.
+    pub(crate) base: i64,
     pub(crate) n: i64,
     pub(crate) chunk: i64,
 }
@@ -51,7 +53,7 @@ impl Job {
     /// The launch's pointers are live and fit its kernel, and `begin..end` lies in `0..n`.
     pub(crate) unsafe fn run(&self, begin: i64, end: i64) {
         // SAFETY: the caller's promise.
-        unsafe { (self.entry)(self.args, self.bounds, begin, end, self.fault) }
+        unsafe { (self.entry)(self.args, self.bounds, self.base + begin, self.base + end, self.fault) }
     }
 }
 

@@ -31,6 +31,7 @@ pub use pace::Pace;
 use crew::{Crew, Job};
 use runtime::{EntryPoint, Fault, LaunchBounds};
 use std::num::NonZero;
+use std::ops::Range;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 
@@ -108,7 +109,26 @@ impl Pool {
         let Some(n) = bounds.n_threads().filter(|&n| n > 0 && bounds.extents.iter().all(|&extent| extent > 0)) else {
             return;
         };
-        let job = Job { entry, args, bounds, fault, n, chunk: pace.chunk(n) };
+        // SAFETY: the caller's promise.
+        unsafe { self.run_range(pace, entry, args, bounds, 0..n, fault) };
+    }
+
+    /// Runs some of a launch's threads, by their numbers: a long launch in pieces, between which the caller looks at
+    /// something else.
+    ///
+    /// # Safety
+    /// As for [`Pool::launch`]; the numbers are those of threads of the launch.
+    pub unsafe fn run_range(
+        &self,
+        pace: &Pace,
+        entry: EntryPoint,
+        args: *const u8,
+        bounds: &LaunchBounds,
+        threads: Range<i64>,
+        fault: &Fault,
+    ) {
+        let n = threads.end - threads.start;
+        let job = Job { entry, args, bounds, fault, base: threads.start, n, chunk: pace.chunk(n) };
         if self.num_threads() == 1 || job.n_chunks() == 1 {
             // SAFETY: the caller's promise, for this and what follows.
             return unsafe { job.run(0, n) };
