@@ -135,3 +135,16 @@ def test_processes_that_start_together_all_work(tmp_path):
         assert process.returncode == 0, errors
     assert len(entries(cache)) == 1
     assert list(cache.glob("*.tmp")) == []
+
+
+def test_a_first_launch_imports_nothing(tmp_path):
+    """Each import would take as long as all else that a first launch does."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import sys\nimport gridstride as wp\n"
+        "@wp.kernel\ndef k(a: wp.array(dtype=float)):\n    a[wp.tid()] = 2.0\n"
+        "a = wp.zeros(4, dtype=float)\nbefore = set(sys.modules)\n"
+        "wp.launch(k, dim=4, inputs=[a])\nprint(sorted(set(sys.modules) - before))\n"
+    )
+    result = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]", result.stdout

@@ -149,8 +149,9 @@ fn cpu_name() -> &'static str {
 
 /// The cache directory that is used where none is named; None where the environment names no place.
 #[pyfunction]
-fn default_cache_dir() -> Option<std::path::PathBuf> {
-    pipeline::cache::default_dir()
+fn default_cache_dir() -> Option<std::ffi::OsString> {
+    // Not a path: Python would import pathlib for it, which takes as long as all else that a first launch does.
+    pipeline::cache::default_dir().map(std::path::PathBuf::into_os_string)
 }
 
 #[pymodule]

@@ -5,8 +5,9 @@ use pipeline::cache::{DiskCache, default_dir};
 use pyo3::exceptions::{PyRuntimeWarning, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyString};
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
@@ -67,7 +68,11 @@ pub(crate) fn disk_cache(py: Python<'_>, options: Option<&Bound<'_, PyDict>>) ->
     let named = options.map(|options| options.get_item(intern!(py, "cache_dir"))).transpose()?.flatten();
     let dir = match named {
         Some(dir) if dir.is_none() => None,
-        Some(dir) => Some(dir.extract::<PathBuf>()?),
+        // A str as it is: for anything else Python imports pathlib.
+        Some(dir) => Some(match dir.cast_exact::<PyString>() {
+            Ok(dir) => PathBuf::from(dir.extract::<OsString>()?),
+            Err(_) => dir.extract::<PathBuf>()?,
+        }),
         None => default_dir(),
     };
     let Some(dir) = dir else { return Ok(None) };
