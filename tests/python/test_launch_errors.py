@@ -421,3 +421,26 @@ def test_ctrl_c_ends_a_long_launch():
         wp.launch(busy, dim=(2**30, 2**20), inputs=[out])
     timer.join()
     wp.launch(busy, dim=(2, 2), inputs=[out])
+
+
+@wp.struct
+class Optional:
+    values: wp.array(dtype=float)
+    use: bool
+
+
+@wp.kernel
+def fill_optional(s: Optional):
+    if s.use:
+        s.values[wp.tid()] = 1.0
+
+
+def test_an_array_that_a_struct_lacks_is_an_exception_where_it_is_used(device):
+    s = Optional()
+    wp.launch(fill_optional, dim=2, inputs=[s], device=device)
+    s.use = True
+    with pytest.raises(wp.KernelFault):
+        wp.launch(fill_optional, dim=2, inputs=[s], device=device)
+    s.values = wp.zeros(2, dtype=float)
+    wp.launch(fill_optional, dim=2, inputs=[s], device=device)
+    assert s.values.numpy().tolist() == [1.0, 1.0]

@@ -44,8 +44,18 @@ enum SlotKind {
         elem: Type,
         rank: u32,
     },
-    /// Composites, structs and tuples; with the arrays inside: byte offset of the descriptor, size of an element, rank.
-    Value(Type, Vec<(usize, i64, usize)>),
+    /// Composites, structs and tuples, with the arrays inside.
+    Value(Type, Vec<Inner>),
+}
+
+/// An array inside a value.
+struct Inner {
+    /// Bytes from the start of the value to the descriptor.
+    offset: usize,
+    elem_size: i64,
+    rank: usize,
+    /// Null means something: the indices of an indexed array, in dimensions that are not indexed.
+    is_optional: bool,
 }
 
 /// What the packed arguments turned out to be.
@@ -161,16 +171,22 @@ impl Signature {
             SlotKind::Array { elem, rank } => {
                 is_contiguous(elem.size() as i64, &words[slot.word..slot.word + slot.n_bytes / 8], *rank as usize)
             }
-            SlotKind::Value(_, arrays) => arrays.iter().all(|&(offset, elem_size, rank)| {
-                let start = slot.word + offset / 8;
-                is_contiguous(elem_size, &words[start..start + 1 + 2 * rank], rank)
+            SlotKind::Value(_, arrays) => arrays.iter().all(|array| {
+                let start = slot.word + array.offset / 8;
+                is_contiguous(array.elem_size, &words[start..start + 1 + 2 * array.rank], array.rank)
             }),
         })
     }
 
-    /// Whether any array argument has no memory behind it.
+    /// Whether any array among the arguments, or inside one, has no memory behind it.
     pub(crate) fn has_null(&self, words: &[u64]) -> bool {
-        (0..self.slots.len()).any(|index| self.is_null(index, words))
+        self.slots.iter().any(|slot| match &slot.kind {
+            SlotKind::Scalar(_) => false,
+            SlotKind::Array { .. } => words[slot.word] == 0,
+            SlotKind::Value(_, arrays) => {
+                arrays.iter().any(|array| !array.is_optional && words[slot.word + array.offset / 8] == 0)
+            }
+        })
     }
 
     /// Whether an array argument has no memory behind it.
@@ -238,22 +254,24 @@ fn is_contiguous(elem_size: i64, descriptor: &[u64], rank: usize) -> bool {
     is_contiguous || extents.contains(&0)
 }
 
-fn arrays_inside(ty: Type) -> Vec<(usize, i64, usize)> {
-    fn collect(ty: Type, base: u64, found: &mut Vec<(usize, i64, usize)>) {
+fn arrays_inside(ty: Type) -> Vec<Inner> {
+    fn collect(ty: Type, base: u64, is_optional: bool, found: &mut Vec<Inner>) {
         if let TypeKind::Array { elem, rank } = ty.kind() {
-            found.push((base as usize, elem.size() as i64, *rank as usize));
+            let (elem_size, rank) = (elem.size() as i64, *rank as usize);
+            found.push(Inner { offset: base as usize, elem_size, rank, is_optional });
         }
         if matches!(ty.kind(), TypeKind::Struct(_) | TypeKind::Tuple(_)) {
+            let is_indexed = matches!(ty.kind(), TypeKind::Struct(s) if s.name == "indexedarray");
             for index in 0..ty.n_components() {
                 if let Some(component) = ty.component(index) {
-                    collect(component, base + ty.offset(index), found);
+                    collect(component, base + ty.offset(index), is_indexed && index > 0, found);
                 }
             }
         }
     }
     let mut found = Vec::new();
     if ty.leaves().iter().any(|leaf| leaf.kind == LeafKind::Pointer) {
-        collect(ty, 0, &mut found);
+        collect(ty, 0, false, &mut found);
     }
     found
 }
