@@ -60,7 +60,11 @@ def of_function(function: Callable[..., Any], frame: FrameType, every: bool) -> 
         scopes.insert(0, frame.f_locals)
     annotations = evaluate(function, function.__globals__, scopes)
     code = function.__code__
+    if code.co_flags & (inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR):
+        raise TypeError(f"`{function.__name__}` is a coroutine or generator: write a plain `def` without `yield`")
     if every:
+        if code.co_kwonlyargcount:
+            raise TypeError(f"kernel `{function.__name__}` gets its arguments by position: remove the `*`")
         if code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
             raise TypeError(
                 f"kernel `{function.__name__}` takes `*` or `**` parameters: name each one; other decorators go above "

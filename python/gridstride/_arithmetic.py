@@ -13,8 +13,15 @@ from typing import Any
 from gridstride import _native, _types
 
 
+def held(scalar: Any, values: Sequence[Any]) -> list[Any]:
+    """What a user gives as components, as the scalar type holds it. Raises `OverflowError` for an int out of range."""
+    if issubclass(scalar, _types.int_base):
+        return [_types.int_held(scalar, value) for value in values]
+    return round_to(scalar, values)
+
+
 def round_to(scalar: Any, values: Sequence[Any]) -> list[Any]:
-    """Components as the scalar type holds them: floats rounded, integers wrapped."""
+    """Results of arithmetic as the scalar type holds them: floats rounded, integers wrapped."""
     if scalar is _types.float64:
         return [float(value) for value in values]
     if issubclass(scalar, _types.float_base):
@@ -43,7 +50,7 @@ class arithmetic:
         if isinstance(other, _types.scalar_base):
             return other.value if type(other) is self._wp_scalar_type_ else None
         if isinstance(other, (int, float)) or type(other).__module__ == "numpy" and getattr(other, "ndim", 1) == 0:
-            return round_to(self._wp_scalar_type_, [other])[0]
+            return held(self._wp_scalar_type_, [other])[0]
         return None
 
     def __add__(self, other: Any) -> Any:

@@ -362,16 +362,10 @@ class array(_native.Array):  # noqa: N801 - Warp's name
         return [self.dtype.from_bytes(raw[at : at + size]) for at in range(0, len(raw), size)]
 
     def fill_(self, value: Any) -> None:
-        """Sets every element to a value of the element type. Raises `TypeError` or `ValueError` for another."""
-        if self._type.kind == "struct":
-            if getattr(type(value), "__gs_type__", None) != self._type:
-                raise TypeError(f"expected `{self.dtype.__name__}`, got {_types.describe(type(value))}")
-            if any(ty.kind == "array" for _, ty, _ in self._type.fields):
-                self._keep = [self._keep, value]
-        elif isinstance(value, np.ndarray) and value.ndim == 0:
-            value = self.dtype(value[()])
-        elif type(value) is not self.dtype:
-            value = self.dtype(value)
+        """Sets every element to a value of the element type. Raises `TypeError`, `ValueError` or `OverflowError`."""
+        from gridstride import _array_source
+
+        value = _array_source.element(self, value)
         view = self._np()
         # NumPy writes the value's bytes at every element, whatever the strides.
         base, inner = _numpy.layout(self.dtype)

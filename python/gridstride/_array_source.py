@@ -81,6 +81,22 @@ def from_memory(
     return _array.make(cls, ptr, extents, steps, owner)
 
 
+def element(array: _array.array, value: Any) -> Any:
+    """A value as an element of the array; what it refers to lives with the array."""
+    cls, ty = array.dtype, array._type
+    if ty.kind == "struct":
+        if getattr(type(value), "__gs_type__", None) != ty:
+            raise TypeError(f"expected `{cls.__name__}`, got {_types.describe(type(value))}")
+        if any(field.kind == "array" for _, field, _ in ty.fields):
+            array._keep = [array._keep, value]
+        return value
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value.item()
+    if type(value) is cls:
+        return value
+    return cls(_types.int_held(cls, value)) if issubclass(cls, _types.int_base) else cls(value)
+
+
 def from_sequence(subclass: Any, data: Any, dtype: Any, shape: Any, copy: bool) -> _array.array:
     """An array with the elements of `data`, converted to `dtype`."""
     if isinstance(data, _array.array) and (dtype is Any or _types.dtype_class(dtype).__gs_type__ == data._type):
@@ -163,7 +179,7 @@ def _numpy_of(data: Any) -> np.ndarray:
 
 
 def _numbers(values: Any, cls: Any) -> np.ndarray:
-    """Numbers converted as a kernel's cast would: integers wrap, floats round."""
+    """Numbers as the class holds them. A NumPy array is converted as a kernel's cast would, a list must fit."""
     if cls is None:
         return np.asarray(values)
     scalar = cls._wp_scalar_type_
@@ -178,9 +194,8 @@ def _numbers(values: Any, cls: Any) -> np.ndarray:
             with np.errstate(over="ignore", invalid="ignore"):
                 return values.astype(base)
         return np.array(values, dtype=base)
-    except OverflowError:
-        flat = np.array(values, dtype=object)
-        return np.array([scalar(value).value for value in flat.ravel()], dtype=base).reshape(flat.shape)
+    except OverflowError as error:
+        raise OverflowError(f"the data does not fit `{cls.__name__}`: {error}") from None
     except (TypeError, ValueError) as error:
         raise RuntimeError(f"the data cannot be converted to `{cls.__name__}`: {error}") from None
 

@@ -109,7 +109,7 @@ def _key(function: Callable[..., Any]) -> str:
 
 
 def _adopt(wrapper: Any, function: Callable[..., Any]) -> None:
-    _source.remember(function.__code__.co_filename, function.__globals__)
+    _source.remember(function)
     for name in ("__name__", "__qualname__", "__module__", "__doc__"):
         setattr(wrapper, name, getattr(function, name))
     wrapper.__wrapped__ = function

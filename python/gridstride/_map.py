@@ -213,7 +213,7 @@ def _function(func: Any) -> Any:
 def _from_lambda(func: Callable[..., Any], captured: dict[str, Any]) -> Callable[..., Any]:
     """A `def` with the body of a lambda, since the compiler looks for one by its line."""
     code = func.__code__
-    text = _source.text(code.co_filename, func.__globals__)
+    text = _source.text(func)
     if text is None:
         raise RuntimeError("the source of the lambda is not known: use a @wp.func")
     names = list(code.co_varnames[: code.co_argcount])

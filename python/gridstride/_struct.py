@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 
 from gridstride import _annotations, _types, _unbuilt
 from gridstride._types import Type
-from gridstride._vector import composite, round_to
+from gridstride._vector import composite, held
 
 
 class Field:
@@ -43,7 +43,7 @@ class Field:
         try:
             if kind == "scalar":
                 value = value.value if isinstance(value, _types.scalar_base) else value
-                return round_to(self.cls, [value])[0]
+                return held(self.cls, [value])[0]
             if kind == "array":
                 return self._array(value)
             if kind == "struct":
@@ -53,7 +53,7 @@ class Field:
                     raise TypeError(f"expected `{self.cls.__name__}`, got {_types.describe(type(value))}")
                 return value.__copy__()
             return self.cls(value)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise type(error)(f"field `{self.name}`: {error}") from None
 
     def _array(self, value: Any) -> Any:

@@ -194,6 +194,20 @@ class int_base(scalar_base):
         return self.value
 
 
+def int_held(cls: Any, value: Any) -> int:
+    """An int that an integer type holds; `wp.uint8(300)` converts, everything else is checked here.
+
+    Raises `OverflowError` for one out of range.
+    """
+    number = int(value)
+    made = cls(number).value
+    if made != number:
+        low = -(1 << (cls._bits - 1)) if cls._signed else 0
+        high = low + (1 << cls._bits) - 1
+        raise OverflowError(f"{number} is out of range for {cls.__name__} ({low} to {high})")
+    return made
+
+
 class bool(scalar_base):  # noqa: A001 - the name that kernels use
     """True or false; one byte in arrays."""
 

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 from gridstride import _types
 from gridstride._arithmetic import arithmetic
+from gridstride._arithmetic import held as held
 from gridstride._arithmetic import round_to as round_to
 from gridstride._types import Type
 
@@ -28,7 +29,7 @@ def _assignable(scalar: Any, value: Any) -> list[Any]:
     """A component as the scalar type holds it, in a list. Raises `TypeError` for a string."""
     if isinstance(value, str):
         raise TypeError(f"Expected to assign a `{scalar.__name__}` value but got `str` instead")
-    return round_to(scalar, [value])
+    return held(scalar, [value])
 
 
 def _flatten(values: Sequence[Any]) -> list[Any]:
@@ -77,7 +78,7 @@ class composite(arithmetic):
                 f"{type(self).__name__} has {n} components, not {len(args)}: "
                 f"Invalid number of arguments in {kind} constructor, expected {n} elements, got {len(args)}"
             )
-        self._c = round_to(self._wp_scalar_type_, args)
+        self._c = held(self._wp_scalar_type_, args)
 
     @classmethod
     def _of(cls, components: Sequence[Any]) -> Any:
@@ -176,7 +177,7 @@ class vector_base(composite):
             values = [value] * n if isinstance(value, _NUMBERS) else list(value)
             if len(values) != n:
                 raise ValueError(f"cannot assign {len(values)} components to a slice of {n}")
-            self._c[key] = round_to(self._wp_scalar_type_, values)
+            self._c[key] = held(self._wp_scalar_type_, values)
         else:
             self._c[key] = _assignable(self._wp_scalar_type_, value)[0]
 
@@ -261,7 +262,7 @@ class matrix_base(composite):
         if len(values) != n:
             raise ValueError(f"cannot assign {len(values)} components to {n}")
         places = [i * self._shape_[1] + j for i in rows for j in cols]
-        for place, component in zip(places, round_to(self._wp_scalar_type_, values), strict=True):
+        for place, component in zip(places, held(self._wp_scalar_type_, values), strict=True):
             self._c[place] = component
 
     def __str__(self) -> str:
@@ -334,7 +335,7 @@ def _axis(i: int) -> property:
         return self._c[i]
 
     def put(self: composite, value: Any) -> None:
-        self._c[i] = round_to(self._wp_scalar_type_, [value])[0]
+        self._c[i] = held(self._wp_scalar_type_, [value])[0]
 
     return property(get, put, doc=f"Component {i}.")
 
@@ -392,7 +393,9 @@ def make_class(kind: str, shape: tuple[int, ...], scalar: Any, name: str | None 
     if kind in ("vector", "quat"):
         members.update(zip(_AXES[:length], _AXIS_PROPERTIES, strict=False))
         members.update({name: _missing_axis(name) for name in _AXES[length:]})
-    if ty is not None:
+    if ty is None:
+        members["__gs_builtin__"] = "_no_components"
+    else:
         members["__gs_type__"] = ty
     found = _made[key] = type(name or default, (_BASES[kind],), members)
     if ty is not None:

@@ -2,6 +2,8 @@
 
 import inspect
 import sys
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -346,3 +348,34 @@ def test_compiled_functions_describe_themselves():
     assert (wp.launch.__name__, wp.launch.__module__) == ("launch", "gridstride._launch")
     assert list(inspect.signature(wp.Launch.launch).parameters) == ["self", "stream"]
     assert wp.Launch.launch.__doc__.startswith("Runs the recorded launch")
+
+
+@wp.kernel
+def long_loop(a: wp.array(dtype=float), n: int):
+    x = float(1.0)
+    for _ in range(n):
+        x = wp.sin(x) + 1.0
+    a[0] = x
+
+
+def test_long_launches_of_one_thread_let_others_run():
+    a = wp.zeros(1, dtype=float, device="cpu")
+    wp.launch(long_loop, dim=1, inputs=[a, 1], device="cpu")
+    ticks, stop = [0], threading.Event()
+
+    def count():
+        while not stop.is_set():
+            ticks[0] += 1
+            time.sleep(0.0001)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    try:
+        # The first long one is not known to be long.
+        wp.launch(long_loop, dim=1, inputs=[a, 1_000_000], device="cpu")
+        before = ticks[0]
+        wp.launch(long_loop, dim=1, inputs=[a, 5_000_000], device="cpu")
+        assert ticks[0] > before + 3
+    finally:
+        stop.set()
+        thread.join()

@@ -4,6 +4,7 @@
 //! copied by value when the kernel is lowered: what the IR holds never changes behind its back.
 
 use ir::{Const, Scalar, Type};
+use ruff_python_ast::{ParameterWithDefault, Parameters};
 use std::sync::Arc;
 
 /// An object that only the host can look into: a function, a module, an enum class.
@@ -90,6 +91,28 @@ pub struct ParamSource {
     /// The evaluated annotation. Functions may leave it out.
     pub annotation: Option<TypePattern>,
     pub default: Option<HostValue>,
+    pub passing: Passing,
+}
+
+/// How a call may give a parameter its argument: `def f(by_position, /, either, *, by_name)`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Passing {
+    ByPosition,
+    #[default]
+    Either,
+    ByName,
+}
+
+impl Passing {
+    pub(crate) fn of(params: &Parameters, param: &ParameterWithDefault) -> Passing {
+        if params.posonlyargs.contains(param) {
+            Passing::ByPosition
+        } else if params.kwonlyargs.contains(param) {
+            Passing::ByName
+        } else {
+            Passing::Either
+        }
+    }
 }
 
 /// Where a function's text is.

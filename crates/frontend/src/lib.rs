@@ -8,7 +8,7 @@ pub mod source;
 pub mod table;
 pub mod warp;
 
-pub use host::{FuncSource, Host, HostValue, ObjectId, ParamSource, TypePattern};
+pub use host::{FuncSource, Host, HostValue, ObjectId, ParamSource, Passing, TypePattern};
 
 use diagnostics::{Diagnostic, SourceMap};
 use ir::Module;

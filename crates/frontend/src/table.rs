@@ -10,7 +10,7 @@
 //! assert_eq!(lowered.unwrap().module.funcs[0].name, "twice");
 //! ```
 
-use crate::{FuncSource, Host, HostValue, ObjectId, ParamSource, TypePattern, warp};
+use crate::{FuncSource, Host, HostValue, ObjectId, ParamSource, Passing, TypePattern, warp};
 use diagnostics::SourceFile;
 use ir::{Const, Type};
 use ruff_python_ast::{Expr, ExprCall, Number, Operator, Stmt, StmtClassDef, StmtFunctionDef, UnaryOp};
@@ -88,6 +88,7 @@ impl TableHost {
                 name: param.parameter.name.to_string(),
                 annotation: param.parameter.annotation.as_deref().map(|expr| self.pattern(expr)).transpose()?,
                 default: param.default.as_deref().map(|expr| self.eval(expr, &[])).transpose()?,
+                passing: Passing::of(&def.parameters, param),
             });
         }
         let start = def.decorator_list.first().map_or(def.start(), Ranged::start);

@@ -272,7 +272,9 @@ impl<'a, 'py> Given<'a, 'py> {
             if let Some(is_contiguous) = self.pack_plain(signature, &mut words) {
                 // SAFETY: `pack_plain` has written every argument's words, and these are all.
                 let words = unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<u64>(), signature.n_words()) };
-                return self.run_packed(kernel, signature, words, is_contiguous);
+                if let Some(outcome) = self.run_packed(kernel, signature, words, is_contiguous) {
+                    return outcome;
+                }
             }
         }
         // SAFETY: Python's lock is held: there is a `py`.
@@ -299,18 +301,28 @@ impl<'a, 'py> Given<'a, 'py> {
         (n == signature.types.len()).then_some(is_contiguous)
     }
 
+    /// `None` where the launch takes long, so that other threads should run meanwhile.
     #[inline(always)]
-    fn run_packed(&self, kernel: &Kernel, signature: &Signature, words: &[u64], is_contiguous: bool) -> Outcome {
+    fn run_packed(
+        &self,
+        kernel: &Kernel,
+        signature: &Signature,
+        words: &[u64],
+        is_contiguous: bool,
+    ) -> Option<Outcome> {
         let grid = &self.grid;
-        let Some(ready) = kernel.plans.get(grid.rank, is_contiguous) else { return Outcome::Unplanned };
+        let Some(ready) = kernel.plans.get(grid.rank, is_contiguous) else { return Some(Outcome::Unplanned) };
+        if ready.watch.is_long() {
+            return None;
+        }
         let job = Job { kernel, signature, words, grid };
         let fault = Fault::default();
-        Outcome::Ran(match job.run_short(ready, &fault) {
+        Some(Outcome::Ran(match job.run_short(ready, &fault) {
             Ok(false) => Ok(()),
             // SAFETY: Python's lock is held, as `self.kernel` shows.
             Ok(true) => unsafe { attached(|py| guarded(|| job.report(py, &ready.unit, &fault))) },
             Err(error) => Err(error),
-        })
+        }))
     }
 
     /// The careful way: arguments of any kind, each held until the launch is over.

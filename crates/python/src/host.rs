@@ -4,8 +4,8 @@
 
 use crate::function::{Function, Kernel, annotation, param_names};
 use crate::value::{Found, to_host_value, to_python};
-use frontend::{FuncSource, Host, HostValue, ObjectId, ParamSource, TypePattern};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use frontend::{FuncSource, Host, HostValue, ObjectId, ParamSource, Passing, TypePattern};
+use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
@@ -19,6 +19,8 @@ pub(crate) struct LiveHost<'py> {
     objects: RefCell<Vec<Bound<'py, PyAny>>>,
     ids: RefCell<HashMap<usize, ObjectId>>,
     sources: RefCell<HashMap<ObjectId, Arc<FuncSource>>>,
+    /// What a `static` expression raised that is no mistake of the kernel's: Ctrl-C, an exit.
+    interrupt: RefCell<Option<PyErr>>,
 }
 
 /// Lists nested more deeply are objects: one may hold itself.
@@ -26,7 +28,18 @@ const MAX_NESTING: usize = 8;
 
 impl<'py> LiveHost<'py> {
     pub(crate) fn new(py: Python<'py>) -> LiveHost<'py> {
-        LiveHost { py, objects: RefCell::default(), ids: RefCell::default(), sources: RefCell::default() }
+        LiveHost {
+            py,
+            objects: RefCell::default(),
+            ids: RefCell::default(),
+            sources: RefCell::default(),
+            interrupt: RefCell::default(),
+        }
+    }
+
+    /// The exception that interrupted the compilation, if one did.
+    pub(crate) fn interrupted(&self) -> PyResult<()> {
+        self.interrupt.borrow_mut().take().map_or(Ok(()), Err)
     }
 
     /// The id of an object, the same for the same object.
@@ -74,17 +87,23 @@ impl<'py> LiveHost<'py> {
         let pyfunc = self.pyfunc(id)?;
         let code = pyfunc.getattr(intern!(py, "__code__"))?;
         let file: String = code.getattr(intern!(py, "co_filename"))?.extract()?;
-        let globals = pyfunc.getattr(intern!(py, "__globals__"))?;
-        let text = py.import(intern!(py, "gridstride._source"))?.call_method1(intern!(py, "text"), (&file, globals))?;
+        let text = py.import(intern!(py, "gridstride._source"))?.call_method1(intern!(py, "text"), (&pyfunc,))?;
         let text =
             text.cast::<PyString>().map_err(|_| PyValueError::new_err(format!("the text of {file} is not known")))?;
         let qualified: String = pyfunc.getattr(intern!(py, "__qualname__"))?.extract()?;
         let (annotations, returns) = self.annotations(id)?;
         let defaults = self.defaults(&pyfunc)?;
-        let params = param_names(&pyfunc)?.into_iter().map(|name| {
+        let n_positional: usize = code.getattr(intern!(py, "co_argcount"))?.extract()?;
+        let n_unnamed: usize = code.getattr(intern!(py, "co_posonlyargcount"))?.extract()?;
+        let params = param_names(&pyfunc)?.into_iter().enumerate().map(|(index, name)| {
+            let passing = match index {
+                _ if index < n_unnamed => Passing::ByPosition,
+                _ if index < n_positional => Passing::Either,
+                _ => Passing::ByName,
+            };
             let annotation = annotations.iter().find(|(known, _)| *known == name).and_then(|(_, p)| p.clone());
             let default = defaults.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
-            ParamSource { name, annotation, default }
+            ParamSource { name, annotation, default, passing }
         });
         Ok(FuncSource {
             name: qualified.rsplit('.').next().unwrap_or(&qualified).to_owned(),
@@ -222,6 +241,9 @@ impl Host for LiveHost<'_> {
 
     fn evaluate(&self, scope: ObjectId, expression: &str, locals: &[(String, HostValue)]) -> Result<HostValue, String> {
         self.find_value(scope, expression, locals).map_err(|error| {
+            if !error.is_instance_of::<PyException>(self.py) {
+                self.interrupt.borrow_mut().get_or_insert_with(|| error.clone_ref(self.py));
+            }
             let class = error.get_type(self.py).name().map_or_else(|_| "error".to_owned(), |name| name.to_string());
             format!("{class}: {}", error.value(self.py))
         })

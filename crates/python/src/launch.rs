@@ -18,8 +18,8 @@ use runtime::{Fault, LaunchBounds};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Launches of at least this many threads let other Python threads run meanwhile. Taking Python's lock back may take
-/// long when another thread has it, so that short launches keep it.
+/// Launches of at least this many threads let other Python threads run meanwhile, as do those that took long before.
+/// Taking Python's lock back may take long when another thread has it, so that short launches keep it.
 pub(crate) const RELEASE_THREADS: i64 = 1024;
 
 /// A launch of more threads than this runs in pieces: the first has this many, and each is four times as large as the
@@ -139,7 +139,7 @@ impl Prepared<'_, '_> {
         // SAFETY: words are bytes; the slice lives as long as `words`.
         let args = unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast::<u8>(), self.words.len() * 8) };
         let run = move || interp::launch(&unit.module, unit.kernel, args, &self.grid.bounds, fault);
-        detached(self.kernel.py(), self.grid.n_threads, run);
+        detached(self.kernel.py(), true, run);
     }
 
     /// Refuses read-only memory for parameters that the kernel writes to.
@@ -166,7 +166,8 @@ impl Job<'_> {
     pub(crate) fn run(&self, py: Python<'_>, ready: &Ready) -> PyResult<()> {
         let fault = Fault::default();
         if self.grid.n_threads <= FIRST_PIECE {
-            detached(py, self.grid.n_threads, || self.run_code(ready, &fault));
+            let is_long = self.grid.n_threads >= RELEASE_THREADS || ready.watch.is_long();
+            detached(py, is_long, || ready.watch.run(|| self.run_code(ready, &fault)));
         } else {
             self.run_pieces(py, ready, &fault)?;
         }
@@ -180,7 +181,7 @@ impl Job<'_> {
         while begin < n_threads {
             let end = begin.saturating_add(size).min(n_threads);
             let start = Instant::now();
-            detached(py, n_threads, || {
+            detached(py, true, || {
                 let args = self.words.as_ptr().cast();
                 // SAFETY: as in `run_code`; the numbers are below the launch's thread count.
                 unsafe {
@@ -209,10 +210,10 @@ impl Job<'_> {
     pub(crate) fn run_short(&self, ready: &Ready, fault: &Fault) -> PyResult<bool> {
         if self.grid.n_threads == 1 {
             // SAFETY: as in `run_code`; the launch has the one thread.
-            unsafe { (ready.entry)(self.words.as_ptr().cast(), &self.grid.bounds, 0, 1, fault) };
+            ready.watch.run(|| unsafe { (ready.entry)(self.words.as_ptr().cast(), &self.grid.bounds, 0, 1, fault) });
         } else {
             guarded(|| {
-                self.run_code(ready, fault);
+                ready.watch.run(|| self.run_code(ready, fault));
                 Ok(())
             })?;
         }
@@ -241,9 +242,9 @@ impl Job<'_> {
     }
 }
 
-/// Lets other Python threads run during a large launch. None of what the launch reads belongs to Python.
-fn detached(py: Python<'_>, n_threads: i64, run: impl FnOnce()) {
-    if n_threads < RELEASE_THREADS {
+/// Lets other Python threads run during a long launch. None of what the launch reads belongs to Python.
+fn detached(py: Python<'_>, is_long: bool, run: impl FnOnce()) {
+    if !is_long {
         return run();
     }
     struct Crossing<F>(F);

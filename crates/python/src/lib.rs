@@ -23,6 +23,7 @@ mod state;
 mod subclass;
 mod types;
 mod value;
+mod watch;
 
 use crate::errors::{Failure, guarded};
 use crate::function::Kernel;
@@ -76,7 +77,9 @@ fn text<'py>(
         let host = LiveHost::new(py);
         let id = host.register(kernel.as_any());
         let special = Specialization { contiguous: true, rank };
-        pipeline::text(&host, id, &types, &options, special, stage).map_err(|error| match error {
+        let text = pipeline::text(&host, id, &types, &options, special, stage);
+        host.interrupted()?;
+        text.map_err(|error| match error {
             pipeline::TextError::Rejected(rejected) => {
                 Failure::rejected("kernel", &kernel.get().name, &rejected).raise(py)
             }

@@ -7,6 +7,7 @@ use crate::errors::Failure;
 use crate::function::Kernel;
 use crate::host::LiveHost;
 use crate::options::{CompileOptions, disk_cache};
+use crate::watch::Watch;
 use ir::Type;
 use pipeline::{LoadedModule, Specialization, Unit};
 use pyo3::prelude::*;
@@ -37,6 +38,7 @@ pub(crate) struct UnitKey {
 pub(crate) struct Ready {
     pub(crate) unit: Arc<Unit>,
     pub(crate) entry: EntryPoint,
+    pub(crate) watch: Watch,
     /// Keeps the code of `entry`.
     _module: Arc<LoadedModule>,
 }
@@ -92,7 +94,7 @@ impl Variants {
             Some(outcome) => outcome,
             None => {
                 // Without the lock: the kernel's source may run Python code that launches it.
-                let outcome = build(kernel, types, key);
+                let outcome = build(kernel, types, key)?;
                 let mut units = lock(&self.units);
                 match units.iter().find(|(known, _)| *known == key) {
                     Some((_, first)) => first.clone(),
@@ -124,7 +126,7 @@ impl Variants {
         let special = Specialization { contiguous: is_contiguous, rank: key.rank };
         let loaded = py.detach(|| pipeline::load(&unit, special, disk.as_ref()));
         let outcome = match loaded {
-            Ok(module) => Ok(Arc::new(Ready { unit, entry: module.entry(), _module: module })),
+            Ok(module) => Ok(Arc::new(Ready { unit, entry: module.entry(), watch: Watch::new(), _module: module })),
             Err(error) => Err(Arc::new(Failure::new(&kernel.get().name, error.to_string()))),
         };
         lock(&self.codes).push((key, is_contiguous, outcome.clone()));
@@ -132,11 +134,14 @@ impl Variants {
     }
 }
 
-fn build(kernel: &Bound<'_, Kernel>, types: &[Type], key: UnitKey) -> Outcome<Unit> {
+/// The unit or why there is none; an error where Python was interrupted meanwhile, which says nothing of the kernel.
+fn build(kernel: &Bound<'_, Kernel>, types: &[Type], key: UnitKey) -> PyResult<Outcome<Unit>> {
     let host = LiveHost::new(kernel.py());
     let id = host.register(kernel.as_any());
     let unit = pipeline::build(&host, id, types, &key.options.for_rank(key.rank));
-    unit.map(Arc::new).map_err(|rejected| Arc::new(Failure::rejected("kernel", &kernel.get().name, &rejected)))
+    host.interrupted()?;
+    let name = &kernel.get().name;
+    Ok(unit.map(Arc::new).map_err(|rejected| Arc::new(Failure::rejected("kernel", name, &rejected))))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

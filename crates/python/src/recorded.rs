@@ -230,7 +230,7 @@ unsafe fn run_again(launch: &Launch) -> Option<PyResult<()>> {
     // SAFETY: the caller's promise.
     let kernel = unsafe { kernel.bind(Python::assume_attached()) }.get();
     let job = Job { kernel, signature, words, grid };
-    if grid.n_threads >= RELEASE_THREADS {
+    if grid.n_threads >= RELEASE_THREADS || ready.watch.is_long() {
         // SAFETY: as above.
         return Some(unsafe { attached(|py| guarded(|| job.run(py, ready))) });
     }

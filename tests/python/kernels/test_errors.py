@@ -205,3 +205,27 @@ def test_compat_runs_programs_unchanged(tmp_path):
         env={**os.environ, "GRIDSTRIDE_DEVICE": "cpu"},
     )
     assert run.stdout == "8.0 ['x', 'y'] __main__\n", run.stderr
+
+
+@wp.kernel
+def stepped(out: wp.array(dtype=int), step: int):
+    n = int(0)
+    for _ in range(0, 10, step):
+        n += 1
+    out[0] = n
+
+
+def test_a_range_step_of_zero_is_found_in_checked_mode(device, monkeypatch):
+    monkeypatch.setattr(wp.config, "mode", "debug")
+    with pytest.raises(wp.KernelFault, match="range step cannot be zero"):
+        wp.launch(stepped, dim=1, inputs=[wp.zeros(1, dtype=int, device=device), 0], device=device)
+
+
+@wp.kernel
+def wide(x: int):
+    wp.printf("%999999999d", x)
+
+
+def test_a_width_beyond_reason_is_refused(device):
+    with pytest.raises(wp.CompileError, match="999999999 characters"):
+        wp.launch(wide, dim=1, inputs=[1], device=device)

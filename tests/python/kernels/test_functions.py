@@ -267,3 +267,61 @@ def test_source_that_is_not_known_is_an_error(device):
     exec("@wp.kernel\ndef k(a: wp.array(dtype=float)):\n    a[0] = 1.0\n", scope)
     with pytest.raises(RuntimeError, match="source"):
         wp.launch(scope["k"], dim=1, inputs=[wp.zeros(1)], device=device)
+
+
+@wp.func
+def gap(a: float, /, *, b: float):
+    return a - b
+
+
+@wp.kernel
+def by_position(out: wp.array(dtype=float)):
+    out[0] = gap(1.0, 2.0)
+
+
+@wp.kernel
+def positional_by_name(out: wp.array(dtype=float)):
+    out[0] = gap(a=1.0, b=2.0)
+
+
+@wp.kernel
+def by_name(out: wp.array(dtype=float)):
+    out[0] = gap(1.0, b=3.0)
+
+
+def test_parameters_are_passed_as_python_passes_them(device):
+    out = wp.zeros(1, device=device)
+    wp.launch(by_name, dim=1, inputs=[out], device=device)
+    assert out.numpy()[0] == -2.0
+    for kernel, message in ((by_position, "1 arguments by position"), (positional_by_name, "`a` by position only")):
+        with pytest.raises(wp.CompileError, match=message):
+            wp.launch(kernel, dim=1, inputs=[out], device=device)
+
+
+def test_what_is_no_plain_function_is_no_kernel():
+    async def coroutine(a: wp.array(dtype=float)):
+        a[0] = 1.0
+
+    def generator(a: wp.array(dtype=float)):
+        yield
+
+    def by_keyword(*, a: wp.array(dtype=float)):
+        a[0] = 1.0
+
+    for function, message in ((coroutine, "coroutine"), (generator, "coroutine"), (by_keyword, "by position")):
+        with pytest.raises(TypeError, match=message):
+            wp.kernel(function)
+
+
+@wp.kernel
+def types_made_inline(out: wp.array(dtype=float)):
+    v = wp.types.vector(length=3, dtype=float)(1.0, 2.0, 3.0)
+    pair = wp.types.vector(2, float)
+    m = wp.types.matrix((2, 2), float)(4.0)
+    out[0] = v[2] + pair(5.0, 6.0)[1] + m[1, 0]
+
+
+def test_a_type_may_be_made_where_it_is_called(device):
+    out = wp.zeros(1, device=device)
+    wp.launch(types_made_inline, dim=1, inputs=[out], device=device)
+    assert out.numpy()[0] == 13.0

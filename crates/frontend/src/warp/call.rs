@@ -32,7 +32,10 @@ impl Args {
 impl Lower<'_, '_> {
     pub(crate) fn call(&mut self, call: &ExprCall) -> Result<Operand> {
         let span = self.span_of(call);
-        let callee = self.expr(&call.func)?;
+        let callee = match self.type_in_call(&call.func) {
+            Some(ty) => ty,
+            None => self.expr(&call.func)?,
+        };
         if callee == Operand::Static(HostValue::Builtin("static".into())) {
             return self.static_expression(call, span);
         }
@@ -59,6 +62,19 @@ impl Lower<'_, '_> {
                     .help("kernels can call builtins, types and functions decorated with `@wp.func`");
                 Err(self.emit(report))
             }
+        }
+    }
+
+    /// `wp.types.vector(length=3, dtype=float)` where it is called itself: then it is a type, as in Python.
+    fn type_in_call(&mut self, callee: &Expr) -> Option<Operand> {
+        let (Expr::Call(inner), Scope::Host(scope)) = (callee, self.scope.clone()) else { return None };
+        let Ok(Operand::Static(HostValue::Builtin(name))) = self.quietly(&inner.func) else { return None };
+        if !matches!(name.as_str(), "vector" | "matrix" | "quaternion" | "transformation") {
+            return None;
+        }
+        match self.unit.host.evaluate(scope, self.text_of(callee), &[]) {
+            Ok(value @ HostValue::Type(_)) => Some(Operand::Static(value)),
+            _ => None,
         }
     }
 

@@ -7,7 +7,7 @@ use super::operand::Operand;
 use super::pattern;
 use super::unit::{Argument, Returns};
 use crate::source::ParsedFile;
-use crate::{FuncSource, HostValue, ObjectId, ParamSource, TypePattern};
+use crate::{FuncSource, HostValue, ObjectId, ParamSource, Passing, TypePattern};
 use diagnostics::Span;
 use ir::{Attr, FuncRef, FunctionKind, Op, Type, TypeKind};
 use ruff_python_ast::{Expr, Number, StmtFunctionDef};
@@ -85,11 +85,17 @@ impl Callee {
     }
 
     fn signature(&self) -> String {
-        let params = self.params.iter().map(|param| match &param.annotation {
-            Some(annotation) => format!("{}: {}", param.name, pattern::pattern_name(annotation)),
-            None => param.name.clone(),
-        });
-        format!("{}({})", self.name, params.collect::<Vec<_>>().join(", "))
+        let mut params = Vec::new();
+        for param in &self.params {
+            if param.passing == Passing::ByName && !params.contains(&"*".to_owned()) {
+                params.push("*".to_owned());
+            }
+            params.push(match &param.annotation {
+                Some(annotation) => format!("{}: {}", param.name, pattern::pattern_name(annotation)),
+                None => param.name.clone(),
+            });
+        }
+        format!("{}({})", self.name, params.join(", "))
     }
 }
 
@@ -105,6 +111,7 @@ pub(crate) fn library() -> &'static Vec<Callee> {
                     name: param.parameter.name.to_string(),
                     annotation: param.parameter.annotation.as_deref().and_then(annotation),
                     default: param.default.as_deref().and_then(literal),
+                    passing: Passing::of(&def.parameters, param),
                 });
                 all.push(Callee {
                     name: def.name.to_string(),
@@ -189,8 +196,14 @@ impl Lower<'_, '_> {
 
     /// The operand of each parameter and how far they are from an exact match, or why the call does not fit.
     fn bind(&self, callee: &Callee, args: &Args) -> std::result::Result<(u32, Vec<Operand>), String> {
-        if args.positional.len() > callee.params.len() {
-            return Err(format!("takes {} arguments, {} given", callee.params.len(), args.positional.len()));
+        let n_positional = callee.params.iter().filter(|param| param.passing != Passing::ByName).count();
+        if args.positional.len() > n_positional {
+            let by_position = if n_positional < callee.params.len() { " by position" } else { "" };
+            return Err(format!("takes {n_positional} arguments{by_position}, {} given", args.positional.len()));
+        }
+        let by_position = callee.params.iter().filter(|param| param.passing == Passing::ByPosition);
+        if let Some((name, _)) = args.named.iter().find(|(name, _)| by_position.clone().any(|p| p.name == *name)) {
+            return Err(format!("takes `{name}` by position only"));
         }
         if let Some((name, _)) = args.named.iter().find(|(name, _)| !callee.params.iter().any(|p| p.name == *name)) {
             return Err(format!("has no parameter `{name}`"));

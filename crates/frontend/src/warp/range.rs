@@ -25,7 +25,7 @@ impl Lower<'_, '_> {
     }
 
     /// Evaluates an expression that must not leave reports behind.
-    fn quietly(&mut self, expr: &Expr) -> Result<Operand> {
+    pub(crate) fn quietly(&mut self, expr: &Expr) -> Result<Operand> {
         let n = self.unit.diagnostics.len();
         let result = self.expr(expr);
         self.unit.diagnostics.truncate(n);
@@ -62,7 +62,12 @@ impl Lower<'_, '_> {
             return self.unrolled(stmt, items);
         }
         let scalar = self.range_scalar([&lo, &hi, &step], span)?;
-        let mut bounds = [lo, hi, step].map(|operand| self.value_as(&operand, Type::scalar(scalar), span));
+        let mut bounds = [&lo, &hi, &step].map(|operand| self.value_as(operand, Type::scalar(scalar), span));
+        if step.as_int().is_none()
+            && let Ok(step) = bounds[2]
+        {
+            self.check_step(step, "range step cannot be zero", span);
+        }
         if reversed {
             bounds = self.reverse(bounds, scalar);
         }

@@ -17,6 +17,7 @@ pub(super) const ROWS: &[Row] = &[
     own("spatial_vector", "*args, dtype?", spatial_vector),
     own("quat_identity", "dtype?", quat_identity),
     own("transform_identity", "dtype?", transform_identity),
+    own("_no_components", "*args", no_components),
 ];
 
 /// The parts of a quaternion by name, in order.
@@ -369,13 +370,40 @@ fn static_cast(value: &HostValue, to: Scalar) -> Option<Const> {
     }
 }
 
+/// `vector(3, float)`, `matrix((2, 2), float)`: a type, as these calls give in Python.
+fn named_type<'c>(call: &'c Call<'_>) -> Option<(&'c Arg, Scalar)> {
+    match call.rest.as_slice() {
+        [extents, dtype] => match &dtype.operand {
+            Operand::Static(HostValue::Type(TypePattern::Is(ty))) => Some((extents, ty.as_scalar()?)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn type_operand(ty: Type) -> Operand {
+    Operand::Static(HostValue::Type(TypePattern::Is(ty)))
+}
+
+/// The type that Python makes with a length of 0, which only the host has.
+fn no_components(_: &mut Lower<'_, '_>, _: &Call<'_>) -> Result<Operand> {
+    Ok(Operand::Tuple(Vec::new()))
+}
+
 fn vector(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
+    if let Some((length, elem)) = named_type(call) {
+        return Ok(type_operand(Type::vector(elem, lower.static_int(call, length)?)));
+    }
     let len = call.get(0).cloned().map(|arg| lower.static_int(call, &arg)).transpose()?;
     let dtype = lower.dtype(call, 1)?;
     lower.vector_of(call, len, dtype)
 }
 
 fn matrix(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
+    if let Some((shape, elem)) = named_type(call) {
+        let (rows, cols) = matrix_shape(lower, call, shape)?;
+        return Ok(type_operand(Type::matrix(elem, rows, cols)));
+    }
     let quat = call.rest.get(1).and_then(|arg| lower.type_of(&arg.operand));
     if call.rest.len() == 3 && matches!(quat.map(Type::kind), Some(TypeKind::Quat(_))) {
         // The old spelling of `transform_compose`.

@@ -161,6 +161,11 @@ fn printf(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
         let Some(len) = len.map(|at| at + 2) else { break };
         let spec = &rest[..len];
         rest = &rest[len..];
+        if let Some(number) = spec.split(|c: char| !c.is_ascii_digit()).find(|digits| is_too_large(digits)) {
+            let message = format!("`{spec}` in the format of this `printf` asks for {number} characters");
+            let report = lower.report("argument-type", call.arg(0).span, message);
+            return Err(lower.emit(report.help(format!("widths and precisions are at most {MAX_WIDTH}"))));
+        }
         // Widths and precisions given as `*` are integers of their own.
         for _ in 0..spec.matches('*').count() {
             let arg = args.next().ok_or_else(|| lacks(lower, call))?;
@@ -189,6 +194,13 @@ fn printf(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
     }
     lower.emit_print(text);
     Ok(Operand::NONE)
+}
+
+/// The formatter caps what it is given at run time: one thread must not print gigabytes.
+const MAX_WIDTH: u32 = 4096;
+
+fn is_too_large(digits: &str) -> bool {
+    !digits.is_empty() && digits.parse::<u32>().map_or(true, |number| number > MAX_WIDTH)
 }
 
 fn lacks(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Reported {
