@@ -13,7 +13,7 @@ Made from the table in [crates/ir/src/op.rs](../crates/ir/src/op.rs) by `cargo x
 
 *Takes*: how many operands, of which scalars; *composite* where vectors, matrices and the like go component by
 component. An op with a rule of its own says it in its meaning. *Effect*: a pure op may be moved, merged and removed; a
-check may end its thread.
+check may end its thread; one that syncs communicates with other threads and stays where it is.
 
 | op | takes | carries | effect | meaning |
 |---|---|---|---|---|
@@ -54,6 +54,9 @@ fn carries(attr: AttrKind) -> &'static str {
         AttrKind::Site => "site",
         AttrKind::Text => "text",
         AttrKind::Func => "function",
+        AttrKind::Scope => "block, device or system",
+        AttrKind::Shuffle => "idx, up, down or xor",
+        AttrKind::Vote => "all, any, uni or ballot",
     }
 }
 
@@ -64,6 +67,7 @@ fn effect(effect: Effect) -> &'static str {
         Effect::Write => "writes",
         Effect::Check => "check",
         Effect::Print => "prints",
+        Effect::Sync => "syncs",
         Effect::Control => "control",
     }
 }

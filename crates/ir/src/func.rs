@@ -1,7 +1,7 @@
 //! Modules, functions, regions, instructions and values: plain tables addressed by typed indices.
 
 use crate::constant::Const;
-use crate::op::{AtomicOp, Op};
+use crate::op::{AtomicOp, FenceScope, Op, ShuffleMode, VoteMode};
 use crate::types::Type;
 use diagnostics::Span;
 use smallvec::SmallVec;
@@ -54,15 +54,18 @@ pub enum SiteKind {
     DivisionByZero,
     NotFinite,
     Assert,
+    /// `check_converged`: a barrier that some threads of the block do not reach, or where they went instead.
+    Divergence,
 }
 
 impl SiteKind {
-    pub const ALL: [(SiteKind, &'static str); 5] = [
+    pub const ALL: [(SiteKind, &'static str); 6] = [
         (SiteKind::ArrayIndex, "array-index"),
         (SiteKind::ComponentIndex, "component-index"),
         (SiteKind::DivisionByZero, "division-by-zero"),
         (SiteKind::NotFinite, "not-finite"),
         (SiteKind::Assert, "assert"),
+        (SiteKind::Divergence, "divergence"),
     ];
 
     /// The name in IR text.
@@ -75,7 +78,28 @@ impl SiteKind {
 pub enum FunctionKind {
     /// Runs once per thread of a launch; returns nothing.
     Kernel,
+    /// Runs once per thread of a grid of thread blocks, whose threads may wait for each other; returns nothing.
+    BlockKernel,
+    /// A block kernel after barriers were turned into loops over threads: runs once per thread block.
+    BlockProgram,
     Function,
+}
+
+impl FunctionKind {
+    /// Whether launches start it, and nothing calls it.
+    pub fn is_kernel(self) -> bool {
+        self != FunctionKind::Function
+    }
+
+    /// The words before the name in IR text.
+    pub fn name(self) -> &'static str {
+        match self {
+            FunctionKind::Kernel => "kernel",
+            FunctionKind::BlockKernel => "block kernel",
+            FunctionKind::BlockProgram => "block program",
+            FunctionKind::Function => "func",
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -143,6 +167,9 @@ pub enum Attr {
     Site(SiteId),
     Text(Box<str>),
     Func(FuncRef),
+    Scope(FenceScope),
+    Shuffle(ShuffleMode),
+    Vote(VoteMode),
 }
 
 /// One step from an element to a piece of it.
@@ -165,7 +192,7 @@ impl Module {
 
     /// The kernel of a compile unit; filetests and libraries may have none.
     pub fn kernel(&self) -> Option<FuncRef> {
-        self.funcs.iter().position(|f| f.kind == FunctionKind::Kernel).map(|i| FuncRef(i as u32))
+        self.funcs.iter().position(|f| f.kind.is_kernel()).map(|i| FuncRef(i as u32))
     }
 
     pub fn add_site(&mut self, site: Site) -> SiteId {

@@ -30,6 +30,7 @@ pub mod op;
 pub mod parse;
 pub mod path;
 pub mod print;
+pub mod sync;
 pub mod types;
 pub mod verify;
 
@@ -40,5 +41,5 @@ pub use func::{
     SiteKind, Value, ValueDef,
 };
 pub use layout::{Leaf, LeafKind};
-pub use op::{AtomicOp, Op};
+pub use op::{AtomicOp, FenceScope, Op, ShuffleMode, VoteMode};
 pub use types::{Class, Scalar, StructType, Type, TypeKind};

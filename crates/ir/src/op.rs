@@ -1,5 +1,6 @@
 //! The op table. The enum, the text names, the verifier's rules and docs/ops.md all come from its rows.
 
+pub use crate::sync::{FenceScope, ShuffleMode, VoteMode};
 use crate::types::Class;
 
 /// What the verifier demands of operands, results, regions and attribute.
@@ -28,6 +29,9 @@ pub enum Effect {
     Write,
     /// May end the thread with a report; otherwise pure.
     Check,
+    /// Communicates with other threads, or orders memory between them: never moved, merged, removed, nor put under
+    /// other control flow. Memory may have changed behind it.
+    Sync,
     /// Output that the user sees, in program order within a thread.
     Print,
     /// Owns regions, ends one, or calls: its effect is that of what it contains.
@@ -50,6 +54,10 @@ pub enum AttrKind {
     Site,
     Text,
     Func,
+    /// Who sees the memory that `fence` orders.
+    Scope,
+    Shuffle,
+    Vote,
 }
 
 /// The operation of `atomic`.
@@ -232,6 +240,30 @@ ops! {
     Tid "tid" Rule::Own, Index, Pure, "Index of this thread along a dimension of the launch, i64, below 2^31 - 1. Kernels only.";
     LaunchExtent "launch_extent" Rule::Own, Index, Pure, "Threads along a dimension of the launch, i64, below 2^31. Kernels only.";
 
+    ThreadIndex "thread_index" Rule::Own, Index, Pure, "Index of this thread in its thread block along dimension x (0), y (1) or z (2), i64. The linear index of a thread is x + width * (y + height * z); warps are 32 neighbors of it. This and the rows up to `grid_barrier`: block kernels and the functions that they call only.";
+    BlockIndex "block_index" Rule::Own, Index, Pure, "Index of the thread block in the grid along x (0), y (1) or z (2), i64.";
+    BlockExtent "block_extent" Rule::Own, Index, Pure, "Threads of a block along x (0), y (1) or z (2), i64, at least 1.";
+    GridExtent "grid_extent" Rule::Own, Index, Pure, "Thread blocks of the grid along x (0), y (1) or z (2), i64, at least 1.";
+    LaneId "lane_id" Rule::Own, None, Pure, "Number of this thread in its warp, i32: its linear index mod 32.";
+    SharedArray "shared_array" Rule::Own, Extents, Control, "An array that all threads of the block share, one for each such instruction. It lives as long as the block; what it holds is unspecified until it is stored.";
+    DynamicShared "dynamic_shared" Rule::Own, None, Pure, "dynamic_shared offset: an array of one dimension over the launch's dynamic shared bytes from the i64 offset on, as many whole elements as fit. All such arrays lie over the same bytes.";
+    Barrier "barrier" Rule::Own, None, Sync, "Waits until every thread of the block that has not returned early is at this instruction in the same round of the loops around it. What they stored before is seen by all after. Threads that go other ways end the block with a report.";
+    BarrierCount "barrier_count" Rule::Own, None, Sync, "A `barrier` that gives the number of threads whose bool operand holds, i32.";
+    BarrierAnd "barrier_and" Rule::Own, None, Sync, "A `barrier` that gives whether the bool operands of all threads hold, i32 1 or 0.";
+    BarrierOr "barrier_or" Rule::Own, None, Sync, "A `barrier` that gives whether the bool operand of any thread holds, i32 1 or 0.";
+    WarpBarrier "warp_barrier" Rule::Own, None, Sync, "warp_barrier mask: waits for the lanes of the warp that the u32 mask names and orders memory between them.";
+    Fence "fence" Rule::Own, Scope, Sync, "What this thread stored before is seen by the scope no later than what it stores after.";
+    GridBarrier "grid_barrier" Rule::Own, None, Sync, "A `barrier` of all threads of the grid. Cooperative launches only.";
+    Shuffle "shuffle" Rule::Own, Shuffle, Sync, "shuffle mask, x, n, width: gives x of another lane of the same group of `width` lanes (1, 2, 4, 8, 16 or 32), and whether that lane is in the group; else x itself and false. The lane is n of the group (idx), the own number less n (up), plus n (down), or exclusive or n (xor); idx takes n mod width. Of a lane that is not in the u32 mask, or not at this instruction, x itself and true. x has 4 or 8 bytes, n and width are i32.";
+    Vote "vote" Rule::Own, Vote, Sync, "vote mask, p: whether the bool p holds in all (all), in any (any) or alike in all (uni) lanes of the u32 mask that are at this instruction; or (ballot) the u32 of the lanes where it holds.";
+    MatchAny "match_any" Rule::Own, None, Sync, "match_any mask, x: the lanes of the u32 mask at this instruction whose x has the same bits, u32. x has 4 or 8 bytes.";
+    MatchAll "match_all" Rule::Own, None, Sync, "match_all mask, x: where x has the same bits in all lanes of the u32 mask at this instruction, these lanes and true; else 0 and false.";
+    ActiveMask "active_mask" Rule::Own, None, Sync, "The lanes of the warp that are at this instruction, u32.";
+
+    Threads "threads" Rule::Own, None, Control, "Runs its region once for every thread of the block, in any order, and goes on when all are done; the region ends with `yield`. Block programs only, and not within itself; `thread_index` and `lane_id` stand within it.";
+    ThreadSlots "thread_slots" Rule::Own, Extents, Control, "An array private to the block whose last dimension has an element for each of its threads by linear index; the numbers are the extents before it. What it holds is unspecified until it is stored. Block programs only, and not within `threads`.";
+    CheckConverged "check_converged" Rule::Own, Site, Check, "check_converged ok, thread, where: ends the block with a report unless the bool holds. `thread` is the linear index, i64, of one that is not here, `where` the number, i64, of the site that it went instead.";
+
     CheckBounds "check_bounds" Rule::Own, Site, Check, "Ends the thread with a report unless the array has memory and 0 <= index < extent in every dimension.";
     CheckIndex "check_index" Rule::Own, Site, Check, "check_index i, n: ends the thread with a report unless 0 <= i < n.";
     CheckNonZero "check_nonzero" Rule::Own, Site, Check, "Ends the thread with a report where an integer divisor, or a component of it, is 0.";
@@ -261,6 +293,24 @@ impl Op {
 
     pub fn is_pure(self) -> bool {
         self.effect() == Effect::Pure
+    }
+
+    /// Whether it is for block kernels, block programs and what they call.
+    pub fn is_over_blocks(self) -> bool {
+        self.effect() == Effect::Sync
+            || matches!(
+                self,
+                Op::ThreadIndex
+                    | Op::BlockIndex
+                    | Op::BlockExtent
+                    | Op::GridExtent
+                    | Op::LaneId
+                    | Op::SharedArray
+                    | Op::DynamicShared
+                    | Op::Threads
+                    | Op::ThreadSlots
+                    | Op::CheckConverged
+            )
     }
 }
 

@@ -17,7 +17,7 @@ mod function;
 mod instruction;
 mod types;
 
-use crate::func::{Attr, FuncRef, Function, InstId, Module, Site, SiteKind};
+use crate::func::{Attr, FuncRef, Function, FunctionKind, InstId, Module, Site, SiteKind};
 use cursor::Cursor;
 use std::fmt;
 
@@ -64,11 +64,20 @@ pub fn parse_module(text: &str) -> Result<Module, ParseError> {
                 let site = site(&mut cursor, module.sites.len())?;
                 module.sites.push(site);
             }
-            "func" | "kernel" => {
+            "func" | "kernel" | "block" => {
+                let kind = match word.as_str() {
+                    "func" => FunctionKind::Function,
+                    "kernel" => FunctionKind::Kernel,
+                    _ if cursor.eat_word("program") => FunctionKind::BlockProgram,
+                    _ => {
+                        cursor.word("kernel")?;
+                        FunctionKind::BlockKernel
+                    }
+                };
                 let func = FuncRef(module.funcs.len() as u32);
-                module.funcs.push(function::function(&mut cursor, word == "kernel", func, &mut calls)?);
+                module.funcs.push(function::function(&mut cursor, kind, func, &mut calls)?);
             }
-            _ => return Err(cursor.error_at(at, "expected `func`, `kernel`, `site` or `module fast_math`")),
+            _ => return Err(cursor.error_at(at, "expected `func`, `kernel`, `block`, `site` or `module fast_math`")),
         }
     }
     for call in calls {

@@ -11,7 +11,7 @@
 //! }
 //! ```
 
-use crate::func::{Attr, FuncRef, Function, FunctionKind, Inst, InstId, Module, PathElem, RegionId, Site, Value};
+use crate::func::{Attr, FuncRef, Function, Inst, InstId, Module, PathElem, RegionId, Site, Value};
 use crate::literal::{print_const, print_name, quote};
 use crate::op::Op;
 use crate::path;
@@ -89,11 +89,7 @@ struct Printer<'a> {
 impl Printer<'_> {
     fn function(&mut self) {
         let func = self.func;
-        self.out.push_str(match func.kind {
-            FunctionKind::Kernel => "kernel @",
-            FunctionKind::Function => "func @",
-        });
-        self.out.push_str(&print_name(&func.name));
+        self.out.push_str(&format!("{} @{}", func.kind.name(), print_name(&func.name)));
         let params = func.regions.get(func.body.index()).map_or(&[][..], |body| &body.params);
         let params: Vec<_> = params.iter().map(|&v| self.typed(v)).collect();
         self.out.push_str(&format!("({})", params.join(", ")));
@@ -209,6 +205,9 @@ impl Printer<'_> {
             Attr::Site(site) => format!(" {{site {}}}", site.0),
             Attr::Text(text) => format!(" {{{}}}", quote(text)),
             Attr::Func(func) => format!(" {{{}}}", self.func_name(*func)),
+            Attr::Scope(scope) => format!(" {{{}}}", scope.name()),
+            Attr::Shuffle(mode) => format!(" {{{}}}", mode.name()),
+            Attr::Vote(mode) => format!(" {{{}}}", mode.name()),
         }
     }
 

@@ -18,11 +18,12 @@
 //! }
 //! ```
 
+mod blocks;
 mod memory;
 mod rules;
 mod structure;
 
-use crate::func::{Attr, FuncRef, Function, FunctionKind, InstId, Module};
+use crate::func::{Attr, FuncRef, Function, InstId, Module};
 use crate::op::Op;
 use crate::print::{print_function, print_inst};
 use crate::types::{Type, TypeKind};
@@ -62,7 +63,7 @@ pub fn verify(module: &Module) -> Result<(), Vec<VerifyError>> {
         if !names.insert(&func.name) {
             found.push((None, format!("a second function named @{}", func.name)));
         }
-        if func.kind == FunctionKind::Kernel && !func.results.is_empty() {
+        if func.kind.is_kernel() && !func.results.is_empty() {
             found.push((None, "a kernel returns nothing".to_string()));
         }
         structure::check(module, func, &mut found);
@@ -70,6 +71,9 @@ pub fn verify(module: &Module) -> Result<(), Vec<VerifyError>> {
     }
     if errors.is_empty() {
         errors.extend(find_recursion(module));
+    }
+    if errors.is_empty() {
+        errors.extend(blocks::find_stray_calls(module));
     }
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }

@@ -62,6 +62,7 @@ pub(crate) fn fault_error(py: Python<'_>, unit: &Unit, record: &FaultRecord, lau
         }
         SiteKind::Assert if name.is_empty() => ("assert", "assert", "assertion failed".to_owned()),
         SiteKind::Assert => ("assert", "assert", format!("assertion failed: {name}")),
+        SiteKind::Divergence => ("divergence", "divergence", "not all threads of the block are here".to_owned()),
     };
     let place = format!("in thread {} of kernel `{}`", shown(thread), launch.kernel);
     let (file, line, _) = position(&unit.sources, site.span);

@@ -83,7 +83,7 @@ impl Merger<'_> {
                 self.known.insert(key.clone(), id);
                 added.push(key);
             }
-            Effect::Write => self.memory_changes(),
+            Effect::Write | Effect::Sync => self.memory_changes(),
             Effect::Print => {}
             Effect::Control => self.control(id),
         }
@@ -117,7 +117,7 @@ impl Merger<'_> {
         let regions = inst.regions.clone();
         let writes = inst.op == Op::Call || regions.iter().any(|region| self.writes[region.index()]);
         // A later round of a loop sees what an earlier one wrote.
-        if writes && is_loop(inst.op) {
+        if writes && (is_loop(inst.op) || inst.op == Op::Threads) {
             self.memory_changes();
         }
         let before = self.memory;
@@ -138,7 +138,7 @@ fn regions_that_write(func: &Function) -> Vec<bool> {
         let mut found = false;
         for &id in &func.region(region).insts {
             let inst = func.inst(id);
-            found |= inst.op.effect() == Effect::Write || inst.op == Op::Call;
+            found |= matches!(inst.op.effect(), Effect::Write | Effect::Sync) || inst.op == Op::Call;
             for &inner in &inst.regions {
                 found |= visit(func, inner, writes);
             }

@@ -169,7 +169,7 @@ fn is_root(func: &Function, id: InstId) -> bool {
     let inst = func.inst(id);
     match inst.op.effect() {
         Effect::Pure | Effect::Read => false,
-        Effect::Write | Effect::Check | Effect::Print => true,
+        Effect::Write | Effect::Check | Effect::Print | Effect::Sync => true,
         Effect::Control => match inst.op {
             Op::Return | Op::Call => true,
             // Without a `continue` it makes one round.

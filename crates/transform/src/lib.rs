@@ -31,7 +31,7 @@ pub use inline_calls::inline_calls;
 pub use simplify::simplify;
 pub use unify_returns::unify_returns;
 
-use ir::{Function, FunctionKind, Module, verify};
+use ir::{Function, Module, verify};
 
 /// Whether a pass changed anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -76,8 +76,7 @@ pub fn optimize(module: &mut Module) {
     let _ = inline_calls(module);
     check(module, "inline_calls", cfg!(debug_assertions));
     let has_kernel = module.kernel().is_some();
-    let mut again: Vec<bool> =
-        module.funcs.iter().map(|func| !has_kernel || func.kind == FunctionKind::Kernel).collect();
+    let mut again: Vec<bool> = module.funcs.iter().map(|func| !has_kernel || func.kind.is_kernel()).collect();
     for _ in 0..ROUNDS {
         let wanted = again.clone();
         again.fill(false);

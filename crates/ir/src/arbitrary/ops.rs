@@ -14,6 +14,9 @@ impl Maker<'_, '_> {
     /// Any instruction that owns no regions. Its results come into scope.
     pub(super) fn op(&mut self, b: &mut Builder) {
         let op = Op::ALL[self.source.pick(Op::ALL.len())];
+        if op.is_over_blocks() {
+            return;
+        }
         match op.rule() {
             Rule::Same { n, classes } => {
                 let ty = self.number(b, classes, false);

@@ -21,13 +21,12 @@ pub(super) struct Reader<'c, 'a> {
 
 pub(super) fn function(
     cursor: &mut Cursor,
-    is_kernel: bool,
+    kind: FunctionKind,
     this: FuncRef,
     calls: &mut Vec<NamedCall>,
 ) -> Parsed<Function> {
     cursor.expect("@")?;
     let name = cursor.name()?;
-    let kind = if is_kernel { FunctionKind::Kernel } else { FunctionKind::Function };
     let func = Function::new(name, kind, Vec::new(), Vec::new());
     let mut reader = Reader { cursor, func, this, calls, defined: Vec::new(), uses: Vec::new(), depth: 0 };
     let body = reader.func.body;

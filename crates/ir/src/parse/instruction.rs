@@ -4,7 +4,7 @@ use super::Parsed;
 use super::function::Reader;
 use crate::func::{Attr, FuncRef, Inst, InstId, PathElem, RegionId, SiteId, Value, ValueDef};
 use crate::literal::parse_const;
-use crate::op::{AtomicOp, AttrKind, Op};
+use crate::op::{AtomicOp, AttrKind, FenceScope, Op, ShuffleMode, VoteMode};
 use crate::types::Type;
 use diagnostics::Span;
 use smallvec::SmallVec;
@@ -50,6 +50,11 @@ pub(super) fn instruction(reader: &mut Reader) -> Parsed<InstId> {
         Op::For => (for_(reader, id)?, Attr::None),
         Op::Loop => (loop_(reader, id)?, Attr::None),
         Op::If => (if_(reader, id)?, Attr::None),
+        Op::Threads => {
+            let region = own_region(reader, id);
+            reader.region(region)?;
+            (Vec::new(), Attr::None)
+        }
         _ => {
             let operands = reader.operands()?;
             (operands, attribute(reader, op)?)
@@ -92,10 +97,19 @@ fn attribute(reader: &mut Reader, op: Op) -> Parsed<Attr> {
             Attr::Extents(extents.into())
         }
         AttrKind::Site => site(reader)?,
+        AttrKind::Scope => Attr::Scope(mode(reader, FenceScope::from_name)?),
+        AttrKind::Shuffle => Attr::Shuffle(mode(reader, ShuffleMode::from_name)?),
+        AttrKind::Vote => Attr::Vote(mode(reader, VoteMode::from_name)?),
         kind => return Err(reader.cursor.error(&format!("an attribute of kind {kind:?} is not written in braces"))),
     };
     reader.cursor.expect("}")?;
     Ok(attr)
+}
+
+fn mode<T>(reader: &mut Reader, from_name: fn(&str) -> Option<T>) -> Parsed<T> {
+    let at = reader.cursor.position();
+    let name = reader.cursor.name()?;
+    from_name(&name).ok_or_else(|| reader.cursor.error_at(at, &format!("there is no `{name}` of this op")))
 }
 
 fn site(reader: &mut Reader) -> Parsed<Attr> {

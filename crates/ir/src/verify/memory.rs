@@ -9,19 +9,7 @@ use crate::types::{Class, Scalar, Type};
 pub(super) fn check(op: &OpTypes) -> Checked {
     let i64 = Type::i64();
     match op.inst.op {
-        Op::LocalArray => {
-            let Attr::Extents(extents) = &op.inst.attr else { return Ok(()) };
-            op.operands_are(&[])?;
-            let n_elements = extents.iter().try_fold(1u64, |n, &extent| n.checked_mul(extent));
-            let (elem, rank) = array(op, op.result()?)?;
-            if rank as usize != extents.len() {
-                return Err(format!("{} extents for an array of {rank} dimensions", extents.len()));
-            }
-            match n_elements.and_then(|n| n.checked_mul(elem.size())) {
-                Some(size) if size <= 1 << 31 => Ok(()),
-                _ => Err("a local array is at most 2 GiB".into()),
-            }
-        }
+        Op::LocalArray => owned_array(op, 0),
         Op::ArrayFromAddress => {
             let (_, rank) = array(op, op.result()?)?;
             let mut expected = vec![Type::scalar(Scalar::U64)];
@@ -29,6 +17,21 @@ pub(super) fn check(op: &OpTypes) -> Checked {
             op.operands_are(&expected)
         }
         _ => over_array(op),
+    }
+}
+
+/// An array with memory of its own, of the extents that the op carries and `n_more` that it does not.
+pub(super) fn owned_array(op: &OpTypes, n_more: usize) -> Checked {
+    let Attr::Extents(extents) = &op.inst.attr else { return Ok(()) };
+    op.operands_are(&[])?;
+    let n_elements = extents.iter().try_fold(1u64, |n, &extent| n.checked_mul(extent));
+    let (elem, rank) = array(op, op.result()?)?;
+    if rank as usize != extents.len() + n_more {
+        return Err(format!("{} extents for an array of {rank} dimensions", extents.len()));
+    }
+    match n_elements.and_then(|n| n.checked_mul(elem.size())) {
+        Some(size) if size <= 1 << 31 => Ok(()),
+        _ => Err(format!("a {} is at most 2 GiB", op.name().replace('_', " "))),
     }
 }
 

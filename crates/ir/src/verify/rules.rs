@@ -1,8 +1,8 @@
 //! What each op demands of its operands, results, regions and attribute. One function a [`Rule`]; the ops with rules
 //! of their own follow, those of memory in `memory`.
 
-use super::memory;
 use super::structure::types;
+use super::{blocks, memory};
 use crate::func::{Attr, FuncRef, Function, FunctionKind, Inst, Module};
 use crate::op::{AttrKind, Op, Rule};
 use crate::types::{Class, Scalar, Type, TypeKind};
@@ -14,6 +14,8 @@ pub(super) struct OpTypes<'a> {
     pub inst: &'a Inst,
     pub operands: &'a [Type],
     pub results: &'a [Type],
+    /// Whether a `threads` is around.
+    pub in_threads: bool,
 }
 
 pub(super) type Checked = Result<(), String>;
@@ -22,7 +24,7 @@ pub(super) fn check(op: &OpTypes) -> Checked {
     op.attr()?;
     let n_regions = match op.inst.op {
         Op::If => 2,
-        Op::For | Op::Loop => 1,
+        Op::For | Op::Loop | Op::Threads => 1,
         _ => 0,
     };
     if op.inst.regions.len() != n_regions {
@@ -65,6 +67,9 @@ impl OpTypes<'_> {
             Attr::Site(_) => AttrKind::Site,
             Attr::Text(_) => AttrKind::Text,
             Attr::Func(_) => AttrKind::Func,
+            Attr::Scope(_) => AttrKind::Scope,
+            Attr::Shuffle(_) => AttrKind::Shuffle,
+            Attr::Vote(_) => AttrKind::Vote,
         };
         let expected = self.inst.op.attr_kind();
         if kind != expected {
@@ -206,6 +211,7 @@ fn own(op: &OpTypes) -> Checked {
             op.operands_are(&[Type::bool()])
         }
         Op::For | Op::Loop => loops(op),
+        other if other.is_over_blocks() => blocks::check(op),
         _ => memory::check(op),
     }
 }
@@ -323,7 +329,7 @@ fn call(op: &OpTypes) -> Checked {
     let Some(callee) = op.module.funcs.get(index as usize) else {
         return Err(format!("there is no function {index}"));
     };
-    if callee.kind == FunctionKind::Kernel {
+    if callee.kind.is_kernel() {
         return Err(format!("@{} is a kernel, which cannot be called", callee.name));
     }
     let params: Vec<_> = callee.params.iter().map(|param| param.ty).collect();
@@ -331,7 +337,7 @@ fn call(op: &OpTypes) -> Checked {
     op.results_are(&callee.results)
 }
 
-fn region_types(op: &OpTypes, region: usize) -> Vec<Type> {
+pub(super) fn region_types(op: &OpTypes, region: usize) -> Vec<Type> {
     let params = op.func.regions.get(region).map_or(&[][..], |region| &region.params);
     params.iter().filter_map(|v| op.func.values.get(v.index())).map(|value| value.ty).collect()
 }

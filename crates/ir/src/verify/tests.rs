@@ -1,6 +1,6 @@
 use super::*;
 use crate::builder::Builder;
-use crate::func::{Param, RegionId, Value};
+use crate::func::{FunctionKind, Param, RegionId, Value};
 use crate::types::Scalar;
 use diagnostics::Span;
 
