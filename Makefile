@@ -68,6 +68,8 @@ clean:
 .venv/packages: build_backend/requirements.txt tests/requirements.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r build_backend/requirements.txt -r tests/requirements.txt
+	# Its build script lists LLVM's libraries once, and there may be more of them now.
+	cargo clean --quiet --package llvm-sys
 	ln -sfn "$$($(BIN)/python -c 'import mlc_llvm_static as llvm; print(llvm.get_prefix())')" .venv/llvm
 	touch $@
 

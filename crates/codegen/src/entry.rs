@@ -3,7 +3,6 @@
 //! In: an empty function of `runtime::abi`'s `EntryPoint`. Out: its blocks, with holes for the loading of arguments and
 //! for the body, and the [`Thread`] that the body sees.
 
-use crate::llvm::value::Lowered;
 use crate::llvm::{Lowering, Thread};
 use crate::{Error, Result};
 use inkwell::IntPredicate;
@@ -102,7 +101,8 @@ impl<'c> Entry<'c> {
 
         b.position_at_end(exit);
         b.build_return(None)?;
-        let thread = Thread { index, narrow: Some((rank - 1, k)), extents, end: latch, fault };
+        let mut thread = Thread { index, narrow: [None; 4], extents, end: latch, fault };
+        thread.narrow[rank - 1] = Some(k);
         let args = args.into_pointer_value();
         Ok(Entry { allocas, arguments, body, thread, gang, args, start, row, index: [wide, narrow] })
     }
@@ -111,9 +111,10 @@ impl<'c> Entry<'c> {
     pub(crate) fn gang_thread(&self) -> Option<Thread<'c>> {
         let gang = self.gang.as_ref()?;
         let mut thread = Thread { end: gang.latch, ..self.thread.clone() };
-        if let Some((dim, narrow)) = &mut thread.narrow {
-            thread.index[*dim] = gang.first;
-            *narrow = gang.narrow;
+        for (index, narrow) in thread.index.iter_mut().zip(&mut thread.narrow) {
+            if let Some(narrow) = narrow {
+                (*index, *narrow) = (gang.first, gang.narrow);
+            }
         }
         Some(thread)
     }
@@ -271,15 +272,11 @@ fn load_arguments<'c>(
         let ty = func.ty(param);
         let at = lowering.at_byte(args, offset)?;
         // The packed arguments do not change, so a big one can stay where it is.
-        let mut value = lowering.of_memory(at, ty)?;
-        if let (true, Some((elem, rank)), Lowered::Leaves(leaves)) = (contiguous, ty.as_array(), &mut value) {
-            let rank = rank as usize;
-            let extents: Vec<IntValue<'c>> = leaves[1..=rank].iter().map(|leaf| leaf.into_int_value()).collect();
-            for (leaf, stride) in leaves[1 + rank..].iter_mut().zip(lowering.row_major(&extents, elem)?) {
-                *leaf = stride.into();
-            }
-        }
+        let value = lowering.of_memory(at, ty)?;
         lowering.define(param, value);
+        if contiguous {
+            lowering.assume_contiguous(param)?;
+        }
         offset = (offset + ty.size()).next_multiple_of(8);
     }
     Ok(())

@@ -2,7 +2,8 @@
 //!
 //! In: a verified module whose kernel calls no function (everything inlined). Out: an object file in memory, and from
 //! that a loaded kernel. `llvm` turns IR into LLVM's text, the same for every target; `gang` runs many threads as the lanes of
-//! vectors; `x86` adds the entry point that walks over the threads of a chunk; `orc` loads the object.
+//! vectors; `x86` adds the entry point that walks over the threads of a chunk; `orc` loads the object. `nvptx` makes PTX
+//! for GPUs instead.
 //!
 //! ```
 //! use codegen::CpuOptions;
@@ -22,6 +23,7 @@
 mod entry;
 mod gang;
 mod llvm;
+pub mod nvptx;
 mod orc;
 mod symbols;
 mod x86;
@@ -41,6 +43,9 @@ pub enum Error {
     /// The kernel is right but asks for more than a thread can have.
     #[error("{0}")]
     TooLarge(String),
+    /// The kernel is right but the target has no way to do this; says what it can do.
+    #[error("{0}")]
+    Unsupported(String),
     /// LLVM or the loader failed.
     #[error("{call}: {message}")]
     Llvm { call: &'static str, message: String },

@@ -1,5 +1,7 @@
 //! Commands of a filetest: comment lines that start with a known word and a colon.
 
+use codegen::nvptx::PtxOptions;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
     Test(Mode),
@@ -16,6 +18,7 @@ pub enum Mode {
     Parse,
     Verify,
     Transform(Vec<String>),
+    Ptx(PtxOptions),
 }
 
 /// All commands of a file in order. A comment that looks like a command but is none is an error, so that a misspelt
@@ -46,6 +49,7 @@ fn mode(text: &str) -> Result<Mode, String> {
         Some("print" | "run") => Mode::Print,
         Some("parse") => Mode::Parse,
         Some("verify") => Mode::Verify,
+        Some("ptx") => Mode::Ptx(crate::ptx::options(&words.collect::<Vec<_>>())?),
         Some("transform") => Mode::Transform(words.map(str::to_string).collect()),
         _ => return Err(format!("there is no test `{text}`")),
     })

@@ -58,7 +58,7 @@ pub fn call(
 }
 
 /// `kernel @"call of f"(parameters, an array for each result) { store call @f(parameters) }`.
-fn wrap(module: &Module, func: FuncRef) -> Function {
+pub fn wrap(module: &Module, func: FuncRef) -> Function {
     let callee = module.func(func);
     let mut params = callee.params.clone();
     let out = |ty: &Type| Param { name: "out".into(), ty: Type::array(*ty, 1) };

@@ -17,6 +17,7 @@
 //! | `test: parse` | the parser must refuse; `error:` says with which message |
 //! | `test: verify` | the verifier must refuse |
 //! | `test: transform PASS …` | passes one after the other, verified after each; `optimize` is all |
+//! | `test: ptx OPTION …` | all passes, then PTX with registers masked ([`ptx`]) |
 //! | `check: TEXT` | the output has the text, after what the check before found |
 //! | `not: TEXT` | the output has it nowhere |
 //! | `error: TEXT` | as `check`, in the report |
@@ -27,6 +28,7 @@
 
 pub mod command;
 pub mod cpu;
+pub mod ptx;
 pub mod run;
 
 use command::{Command, Mode};
@@ -80,7 +82,11 @@ fn produce(text: &str, mode: &Mode) -> Result<(String, Option<Module>), String> 
             }
         }
     }
-    Ok((transformed.to_string(), Some(transformed)))
+    let output = match mode {
+        Mode::Ptx(options) => ptx::text(&transformed, options)?,
+        _ => transformed.to_string(),
+    };
+    Ok((output, Some(transformed)))
 }
 
 /// Runs a pass by its name.

@@ -86,7 +86,7 @@ impl<'c> Lowering<'c, '_> {
             Op::Sub => self.flagged(b.build_float_sub(x[0], x[1], "")?),
             Op::Mul => self.flagged(b.build_float_mul(x[0], x[1], "")?),
             Op::Div => self.flagged(b.build_float_div(x[0], x[1], "")?),
-            Op::Rem => b.build_float_rem(x[0], x[1], "")?,
+            Op::Rem => self.remainder(x[0], x[1])?,
             Op::FloorDiv => {
                 let quotient = self.flagged(b.build_float_div(x[0], x[1], "")?);
                 self.intrinsic("llvm.floor", &[quotient])?
@@ -97,11 +97,28 @@ impl<'c> Lowering<'c, '_> {
         self.narrow(scalar, result)
     }
 
+    /// C's fmod, which is exact. What LLVM makes of `frem` for a GPU is not, so `device.ll` has one.
+    fn remainder(&self, x: FloatValue<'c>, y: FloatValue<'c>) -> Result<FloatValue<'c>> {
+        let b = &self.builder;
+        if self.device.is_none() {
+            return Ok(b.build_float_rem(x, y, "")?);
+        }
+        let (ty, double) = (x.get_type(), self.ctx.f64_type());
+        let function = self
+            .llvm
+            .get_function("gs_fmod")
+            .unwrap_or_else(|| self.llvm.add_function("gs_fmod", double.fn_type(&[double.into(); 2], false), None));
+        // Exact, so that f64 serves f32 too.
+        let (x, y) = (b.build_float_cast(x, double, "")?, b.build_float_cast(y, double, "")?);
+        let rest = b.build_call(function, &[x.into(), y.into()], "")?.try_as_basic_value().unwrap_basic();
+        Ok(b.build_float_cast(as_float(rest)?, ty, "")?)
+    }
+
     /// r = fmod(x, y), plus y where r is not 0 and the signs of r and y differ.
     fn float_mod(&self, x: FloatValue<'c>, y: FloatValue<'c>) -> Result<FloatValue<'c>> {
         let b = &self.builder;
         let zero = x.get_type().const_zero();
-        let r = b.build_float_rem(x, y, "")?;
+        let r = self.remainder(x, y)?;
         let not_zero = b.build_float_compare(FloatPredicate::UNE, r, zero, "")?;
         let r_negative = b.build_float_compare(FloatPredicate::OLT, r, zero, "")?;
         let y_negative = b.build_float_compare(FloatPredicate::OLT, y, zero, "")?;

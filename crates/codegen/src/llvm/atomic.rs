@@ -10,6 +10,7 @@ use super::value::{Leaves, Lowered, as_int};
 use crate::{Error, Result};
 use inkwell::AtomicOrdering::SequentiallyConsistent as SeqCst;
 use inkwell::AtomicRMWBinOp;
+use inkwell::IntPredicate;
 use inkwell::values::{BasicValue, IntValue, PointerValue};
 use ir::{AtomicOp, Attr, Inst, LeafKind, Op, Scalar};
 
@@ -40,6 +41,11 @@ impl<'c> Lowering<'c, '_> {
     }
 
     pub(crate) fn atomic(&self, op: AtomicOp, scalar: Scalar, ptr: PointerValue<'c>, x: Leaf<'c>) -> Result<Leaf<'c>> {
+        if self.device.is_some()
+            && let Some(before) = self.device_atomic(op, scalar, ptr, x)?
+        {
+            return Ok(before);
+        }
         use AtomicRMWBinOp as Rmw;
         let native = match (op, scalar.is_float(), scalar.is_signed()) {
             (AtomicOp::Exchange, ..) => Some(Rmw::Xchg),
@@ -80,6 +86,9 @@ impl<'c> Lowering<'c, '_> {
         if let Some(load) = first.as_instruction_value() {
             let atomic = load.set_atomic_ordering(inkwell::AtomicOrdering::Monotonic);
             atomic.map_err(|error| Error::llvm("atomic load", error))?;
+            if self.device.is_some() {
+                self.scope_to_device(load);
+            }
         }
         let before = b.get_insert_block().ok_or_else(|| Error::Invalid("no block to append to".into()))?;
         let (again, done) = (self.block(), self.block());
@@ -88,8 +97,16 @@ impl<'c> Lowering<'c, '_> {
         let seen = b.build_phi(ty, "")?;
         let old = seen.as_basic_value().into_int_value();
         let new = self.scalar_op(op, scalar, &[self.of_bits(scalar, old)?, x])?;
-        let (found, swapped) = self.exchange_if(ptr, old, self.to_bits(scalar, new)?)?;
-        seen.add_incoming(&[(&first, before), (&found, again)]);
+        let new = self.to_bits(scalar, new)?;
+        if matches!(op, Op::Min | Op::Max) {
+            // Most leave what is there as it is, and reading it was enough.
+            let try_it = self.block();
+            b.build_conditional_branch(b.build_int_compare(IntPredicate::EQ, new, old, "")?, done, try_it)?;
+            b.position_at_end(try_it);
+        }
+        let (found, swapped) = self.exchange_if(ptr, old, new)?;
+        let last = self.current()?;
+        seen.add_incoming(&[(&first, before), (&found, last)]);
         b.build_conditional_branch(swapped, done, again)?;
         b.position_at_end(done);
         self.of_bits(scalar, old)
@@ -102,6 +119,9 @@ impl<'c> Lowering<'c, '_> {
         expected: IntValue<'c>,
         x: IntValue<'c>,
     ) -> Result<(IntValue<'c>, IntValue<'c>)> {
+        if self.device.is_some() {
+            return self.device_exchange_if(ptr, expected, x);
+        }
         let b = &self.builder;
         let pair = b.build_cmpxchg(ptr, expected, x, SeqCst, SeqCst)?;
         let old = b.build_extract_value(pair, 0, "")?;

@@ -7,6 +7,7 @@ use super::value::as_int;
 use crate::{Error, Result};
 use inkwell::IntPredicate;
 use inkwell::attributes::{Attribute, AttributeLoc};
+use inkwell::basic_block::BasicBlock;
 use inkwell::module::Linkage;
 use inkwell::types::BasicMetadataTypeEnum;
 use inkwell::values::{FunctionValue, IntValue, PointerValue};
@@ -56,6 +57,9 @@ impl<'c> Lowering<'c, '_> {
             }
             _ => self.int(first)?,
         };
+        if self.device.is_some() {
+            return self.report_unless(ok, site.0, &values);
+        }
         self.fail_unless(ok, u64::from(site.0), &values)
     }
 
@@ -74,13 +78,7 @@ impl<'c> Lowering<'c, '_> {
         }
         let words = self.fault_words()?;
         let (go_on, fail) = (self.block(), self.block());
-        let branch = self.builder.build_conditional_branch(ok, go_on, fail)?;
-        let weight = |n: u64| self.ctx.i32_type().const_int(n, false).into();
-        let weights = [self.ctx.metadata_string("branch_weights").into(), weight(1 << 20), weight(1)];
-        let kind = self.ctx.get_kind_id("prof");
-        branch
-            .set_metadata(self.ctx.metadata_node(&weights), kind)
-            .map_err(|error| Error::llvm("branch weights", error))?;
+        self.branch_likely(ok, go_on, fail)?;
         self.builder.position_at_end(fail);
         for (i, &word) in (0u64..).zip(self.thread.index.iter()) {
             self.builder.build_store(self.at_byte(words, 8 * i)?, word)?;
@@ -97,6 +95,22 @@ impl<'c> Lowering<'c, '_> {
         self.builder.build_unconditional_branch(self.thread.end)?;
         self.builder.position_at_end(go_on);
         Ok(())
+    }
+
+    /// Branches to `go_on` nearly always.
+    pub(crate) fn branch_likely(
+        &self,
+        ok: IntValue<'c>,
+        go_on: BasicBlock<'c>,
+        otherwise: BasicBlock<'c>,
+    ) -> Result<()> {
+        let branch = self.builder.build_conditional_branch(ok, go_on, otherwise)?;
+        let weight = |n: u64| self.ctx.i32_type().const_int(n, false).into();
+        let weights = [self.ctx.metadata_string("branch_weights").into(), weight(1 << 20), weight(1)];
+        let kind = self.ctx.get_kind_id("prof");
+        branch
+            .set_metadata(self.ctx.metadata_node(&weights), kind)
+            .map_err(|error| Error::llvm("branch weights", error))
     }
 
     /// Memory for a report; a thread fails only once, so that one place serves every check.
@@ -139,6 +153,9 @@ impl<'c> Lowering<'c, '_> {
             let scalar = self.func.ty(operand).as_scalar();
             let scalar = scalar.ok_or_else(|| Error::Invalid("`print` of what is no scalar".into()))?;
             words.push(self.print_word(scalar, self.leaf(operand)?)?);
+        }
+        if self.device.is_some() {
+            return self.device_print(text, &words);
         }
         let args = self.reserve(8 * words.len() as u64)?;
         for (i, &word) in (0u64..).zip(&words) {

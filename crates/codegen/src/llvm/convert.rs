@@ -34,8 +34,7 @@ impl<'c> Lowering<'c, '_> {
     /// The i32 that the target counts beside the thread's index, where `x` is that index.
     fn narrow_index(&self, x: Value) -> Option<IntValue<'c>> {
         let def = self.def(x).filter(|def| def.op == Op::Tid)?;
-        let (dim, narrow) = self.thread.narrow?;
-        (attr_index(def).ok()? as usize == dim).then_some(narrow)
+        self.thread.narrow[attr_index(def).ok()? as usize]
     }
 
     pub(crate) fn cast(&self, from: Scalar, to: Scalar, x: Leaf<'c>) -> Result<Leaf<'c>> {

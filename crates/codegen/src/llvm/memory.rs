@@ -172,6 +172,16 @@ impl<'c> Lowering<'c, '_> {
         Ok(Array { base, extents, strides, elem }.into_lowered())
     }
 
+    /// Replaces the strides of an array, where this is one, by those that its extents give.
+    pub(crate) fn assume_contiguous(&mut self, value: Value) -> Result<()> {
+        if self.func.ty(value).as_array().is_some() {
+            let array = self.array(value)?;
+            let lowered = self.contiguous(array.base, array.extents, array.elem)?;
+            self.define(value, lowered);
+        }
+        Ok(())
+    }
+
     /// The strides of an array without gaps, last dimension fastest.
     pub(crate) fn row_major(&self, extents: &[IntValue<'c>], elem: Type) -> Result<SmallVec<[IntValue<'c>; 4]>> {
         let mut stride = self.i64(elem.size());

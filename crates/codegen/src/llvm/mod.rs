@@ -21,6 +21,7 @@ pub(crate) mod matrix;
 pub(crate) mod memory;
 
 use crate::gang::Gang;
+use crate::nvptx::Device;
 use crate::{Error, Result};
 use inkwell::basic_block::BasicBlock;
 use inkwell::builder::Builder;
@@ -35,9 +36,9 @@ use value::Lowered;
 pub(crate) struct Thread<'c> {
     /// The thread's index along each dimension, i64.
     pub index: [IntValue<'c>; 4],
-    /// The index along one dimension wrapped to i32, where the target counts it separately. A truncation of the i64
+    /// The index along a dimension wrapped to i32, where the target counts it separately. A truncation of the i64
     /// would hide from LLVM that it grows by one from thread to thread.
-    pub narrow: Option<(usize, IntValue<'c>)>,
+    pub narrow: [Option<IntValue<'c>>; 4],
     /// Threads along each dimension, i64.
     pub extents: [IntValue<'c>; 4],
     /// Where a thread that is done goes.
@@ -73,6 +74,8 @@ pub(crate) struct Lowering<'c, 'a> {
     stack: u64,
     /// What a gang of threads needs besides, where this lowers a gang.
     pub gang: Option<Box<Gang<'c>>>,
+    /// What a GPU's code needs besides, where this lowers for one.
+    pub device: Option<Box<Device<'c>>>,
 }
 
 /// Most bytes of stack that one kernel may take: a worker's stack must never overflow.
@@ -113,6 +116,7 @@ impl<'c, 'a> Lowering<'c, 'a> {
             fault_words: None,
             stack: 0,
             gang: None,
+            device: None,
         }
     }
 

@@ -1,0 +1,101 @@
+//! Which thread of the GPU runs which thread of a launch.
+
+use runtime::abi::MAX_RANK;
+
+/// Threads of a block unless the launcher asks for fewer: enough to fill a multiprocessor with few registers or many.
+pub(super) const MAX_THREADS: u32 = 256;
+
+/// Most threads along x in launches of more than one dimension: rows of a block share what they read.
+const ROW: u32 = 64;
+
+/// Most blocks along y and z. Along x there may be as many as a launch has threads.
+const MAX_BLOCKS: i64 = 65535;
+
+/// How a kernel's code reads thread and block numbers: the index along the last dimension is
+/// `blockIdx.x * blockDim.x + threadIdx.x`, along the one before the same of y; the two before that, row by row, are z.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    pub rank: u32,
+    pub max_threads: u32,
+    /// Threads take several indices along y and z, as far as the grid falls short.
+    pub strided: bool,
+}
+
+/// The arguments of a launch of the driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Geometry {
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+}
+
+impl Shape {
+    /// Blocks and threads for a launch over `extents`. `None` where it is empty, and where the grid would be too large:
+    /// code with `strided` set is needed then.
+    pub fn geometry(&self, extents: &[i64; MAX_RANK]) -> Option<Geometry> {
+        let rank = self.rank as usize;
+        let along = |back: usize| if back < rank { extents[rank - 1 - back] } else { 1 };
+        let sizes = [along(0), along(1), along(2).checked_mul(along(3))?];
+        if sizes.iter().any(|&size| size <= 0) {
+            return None;
+        }
+        let mut left = self.max_threads;
+        let mut block = [1u32; 3];
+        for (dim, threads) in block.iter_mut().enumerate() {
+            let most = if dim == 0 && rank > 1 && sizes[1] > 1 { left.min(ROW) } else { left };
+            // A z of more than 64 threads is more than a block may have.
+            let most = if dim == 2 { most.min(64) } else { most };
+            *threads = (sizes[dim].min(i64::from(most)) as u32).next_power_of_two().min(most);
+            left /= *threads;
+        }
+        let mut grid = [1u32; 3];
+        for dim in 0..3 {
+            let blocks = (sizes[dim] as u64).div_ceil(u64::from(block[dim]));
+            let most = if dim == 0 { i64::from(i32::MAX) } else { MAX_BLOCKS };
+            if blocks > most as u64 && !(self.strided && dim > 0) {
+                return None;
+            }
+            grid[dim] = blocks.min(most as u64) as u32;
+        }
+        Some(Geometry { grid, block })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn geometry(rank: u32, extents: [i64; 4]) -> Option<([u32; 3], [u32; 3])> {
+        let shape = Shape { rank, max_threads: MAX_THREADS, strided: false };
+        shape.geometry(&extents).map(|Geometry { grid, block }| (grid, block))
+    }
+
+    #[test]
+    fn the_last_dimension_is_x() {
+        assert_eq!(geometry(1, [1000, 1, 1, 1]), Some(([4, 1, 1], [256, 1, 1])));
+        assert_eq!(geometry(2, [7, 1000, 1, 1]), Some(([16, 2, 1], [64, 4, 1])));
+        assert_eq!(geometry(3, [5, 7, 1000, 1]), Some(([16, 2, 5], [64, 4, 1])));
+        assert_eq!(geometry(4, [3, 5, 7, 1000]), Some(([16, 2, 15], [64, 4, 1])));
+    }
+
+    #[test]
+    fn short_rows_share_a_block() {
+        assert_eq!(geometry(2, [1000, 3, 1, 1]), Some(([1, 16, 1], [4, 64, 1])));
+        assert_eq!(geometry(2, [1, 1000, 1, 1]), Some(([4, 1, 1], [256, 1, 1])));
+        assert_eq!(geometry(3, [1000, 1, 1, 1]), Some(([1, 1, 16], [1, 1, 64])));
+        assert_eq!(geometry(1, [1, 1, 1, 1]), Some(([1, 1, 1], [1, 1, 1])));
+    }
+
+    #[test]
+    fn too_many_blocks_need_strided_code() {
+        assert_eq!(geometry(1, [i64::from(i32::MAX), 1, 1, 1]), Some(([1 << 23, 1, 1], [256, 1, 1])));
+        assert_eq!(geometry(2, [1 << 24, 64, 1, 1]), None);
+        let shape = Shape { rank: 2, max_threads: MAX_THREADS, strided: true };
+        let Some(Geometry { grid, block }) = shape.geometry(&[1 << 24, 64, 1, 1]) else { panic!("strided code") };
+        assert_eq!((grid, block), ([1, 65535, 1], [64, 4, 1]));
+    }
+
+    #[test]
+    fn an_empty_launch_has_none() {
+        assert_eq!(geometry(2, [0, 5, 1, 1]), None);
+    }
+}
