@@ -134,7 +134,7 @@ impl<'c> Lowering<'c, '_> {
     }
 
     /// An address that may lie outside the array: an empty view's, or a bad row's that is never accessed.
-    fn moved(&self, base: PointerValue<'c>, offset: IntValue<'c>) -> Result<PointerValue<'c>> {
+    pub(crate) fn moved(&self, base: PointerValue<'c>, offset: IntValue<'c>) -> Result<PointerValue<'c>> {
         // SAFETY: LLVM's precondition, not Rust's: without `inbounds` any offset is defined.
         Ok(unsafe { self.builder.build_gep(self.ctx.i8_type(), base, &[offset], "")? })
     }
@@ -162,7 +162,7 @@ impl<'c> Lowering<'c, '_> {
         self.contiguous(base, extents, elem)
     }
 
-    fn contiguous(
+    pub(crate) fn contiguous(
         &self,
         base: PointerValue<'c>,
         extents: SmallVec<[IntValue<'c>; 4]>,

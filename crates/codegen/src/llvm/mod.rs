@@ -174,6 +174,7 @@ impl<'c, 'a> Lowering<'c, 'a> {
             Op::Tid => self.thread.index[dimension(inst)?].into(),
             Op::LaunchExtent => self.thread.extents[dimension(inst)?].into(),
             Op::Cast | Op::Bitcast => self.convert(inst)?,
+            op if op.is_over_blocks() && self.device.is_some() => return self.block_op(inst),
             _ => self.elementwise(inst)?,
         };
         self.define(inst.result(), lowered);
@@ -219,7 +220,7 @@ impl<'c, 'a> Lowering<'c, 'a> {
     }
 }
 
-fn dimension(inst: &Inst) -> Result<usize> {
+pub(crate) fn dimension(inst: &Inst) -> Result<usize> {
     match inst.attr {
         Attr::Index(dim) if dim < 4 => Ok(dim as usize),
         _ => Err(Error::Invalid(format!("`{}` names no dimension", inst.op.name()))),

@@ -62,7 +62,7 @@ impl<'c> Lowering<'c, '_> {
         self.of_bits(scalar, as_int(before)?).map(Some)
     }
 
-    fn device_rmw(&self, op: Rmw, ptr: PointerValue<'c>, x: Leaf<'c>) -> Result<Leaf<'c>> {
+    pub(super) fn device_rmw(&self, op: Rmw, ptr: PointerValue<'c>, x: Leaf<'c>) -> Result<Leaf<'c>> {
         // SAFETY: live values at the builder's position, which is in a block; the result has the operand's type.
         unsafe {
             Ok(Leaf::new(LLVMBuildAtomicRMWSyncScope(
@@ -118,7 +118,7 @@ impl<'c> Lowering<'c, '_> {
         unsafe { LLVMSetAtomicSyncScopeID(load.as_value_ref(), self.sync_scope(DEVICE)) };
     }
 
-    fn sync_scope(&self, name: &CStr) -> u32 {
+    pub(super) fn sync_scope(&self, name: &CStr) -> u32 {
         // SAFETY: a live context, and a name with its length.
         unsafe { LLVMGetSyncScopeID(self.ctx.raw(), name.as_ptr(), name.to_bytes().len()) }
     }

@@ -30,6 +30,7 @@ pub(super) struct Shell<'c> {
     /// Holds nothing but allocas.
     pub allocas: BasicBlock<'c>,
     pub thread: Thread<'c>,
+    pub bounds: PointerValue<'c>,
     args: PointerValue<'c>,
     arguments: BasicBlock<'c>,
     /// Where it is decided whether this thread has anything to do.
@@ -38,33 +39,46 @@ pub(super) struct Shell<'c> {
 }
 
 impl<'c> Shell<'c> {
-    pub(super) fn new(
+    /// For a kernel over the threads of a launch.
+    pub(super) fn over_threads(
         ctx: &'c Context,
         llvm: &LlvmModule<'c>,
         function: FunctionValue<'c>,
         options: &PtxOptions,
     ) -> Result<Shell<'c>> {
+        let mut shell = Shell::over_blocks(ctx, function)?;
+        let start = ctx.insert_basic_block_after(shell.arguments, "start");
+        let (body, exit) = (shell.body, shell.thread.end);
+        let grid = Grid { ctx, llvm, b: ctx.create_builder(), function, body, exit };
+        let b = &grid.b;
+        b.position_at_end(start);
+        let rank = options.rank as usize;
+        let extents = load_extents(ctx, b, shell.bounds, rank)?;
+        let axes = grid.axes(&extents, rank)?;
+        let (at, end) = if options.strided { grid.walk(&axes)? } else { grid.guard(&axes)? };
+        b.position_at_end(body);
+        (shell.start, shell.thread.end, shell.thread.extents) = (start, end, extents);
+        grid.index(&at, rank, &mut shell.thread)?;
+        Ok(shell)
+    }
+
+    /// For a kernel over a grid of thread blocks, whose threads all run the body.
+    pub(super) fn over_blocks(ctx: &'c Context, function: FunctionValue<'c>) -> Result<Shell<'c>> {
         let params: Vec<BasicValueEnum<'c>> = function.get_params();
         let [args, bounds, fault] = params[..] else {
             return Err(Error::Invalid("an entry takes three parameters".into()));
         };
         let block = |name| ctx.append_basic_block(function, name);
-        let (allocas, arguments, start) = (block("allocas"), block("arguments"), block("start"));
-        let (body, exit) = (block("thread"), block("exit"));
-        let grid = Grid { ctx, llvm, b: ctx.create_builder(), function, body, exit };
-        let b = &grid.b;
-        b.position_at_end(exit);
+        let (allocas, arguments, body, end) = (block("allocas"), block("arguments"), block("thread"), block("exit"));
+        let b = ctx.create_builder();
+        b.position_at_end(end);
         b.build_return(None)?;
-        b.position_at_end(start);
-        let rank = options.rank as usize;
-        let extents = load_extents(ctx, b, bounds.into_pointer_value(), rank)?;
-        let axes = grid.axes(&extents, rank)?;
-        let (at, end) = if options.strided { grid.walk(&axes)? } else { grid.guard(&axes)? };
-        b.position_at_end(body);
+        b.position_at_end(arguments);
         let fault = b.build_int_to_ptr(fault.into_int_value(), types::pointer(ctx), "")?;
-        let mut thread = Thread { index: [ctx.i64_type().const_zero(); 4], narrow: [None; 4], extents, end, fault };
-        grid.index(&at, rank, &mut thread)?;
-        Ok(Shell { allocas, thread, args: args.into_pointer_value(), arguments, start, body })
+        let (zero, one) = (ctx.i64_type().const_zero(), ctx.i64_type().const_int(1, false));
+        let thread = Thread { index: [zero; 4], narrow: [None; 4], extents: [one; 4], end, fault };
+        let (args, bounds) = (args.into_pointer_value(), bounds.into_pointer_value());
+        Ok(Shell { allocas, thread, bounds, args, arguments, start: body, body })
     }
 
     /// Fills the holes: arguments, then the body, then the jumps that allocas and arguments lacked.

@@ -7,12 +7,13 @@
 //! ```
 //!
 //! `args` holds the packed arguments of `runtime::abi`, the very bytes that a launch on the CPU reads, with arrays in
-//! device memory; `bounds` is a `LaunchBounds`, and `fault` the address of a [`FaultBytes`] that both sides see.
+//! device memory; `bounds` is a `LaunchBounds`, of a kernel over blocks a `BlockBounds`, and `fault` the address of a [`FaultBytes`] that both sides see.
 //!
 //! A thread of the launch is a thread of the GPU: the last dimension runs along x, the one before along y, those before
 //! that along z ([`Shape`]). No library is linked: math is IR of our own, and what remains is in `device.ll`.
 
 mod atomic;
+mod block;
 mod entry;
 mod host;
 mod shape;
@@ -30,7 +31,7 @@ use inkwell::module::{Linkage, Module as LlvmModule};
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
 use inkwell::values::FunctionValue;
-use ir::{FuncRef, Function, FunctionKind, Module};
+use ir::{FuncRef, Function, FunctionKind, Module, Op};
 use llvm_sys::support::LLVMParseCommandLineOptions;
 use std::sync::OnceLock;
 
@@ -101,11 +102,16 @@ pub struct Ptx {
     pub entry: String,
     /// Bytes of the parameter `args`, at least 8.
     pub args_bytes: u64,
+    /// Bytes of the parameter `bounds`.
+    pub bounds_bytes: u64,
     /// Bytes of shared memory that the kernel's own arrays take.
     pub shared_bytes: u64,
     /// Whether a check can fail, so that the parameter `fault` is used.
     pub has_checks: bool,
-    /// How threads are laid out.
+    /// The blocks of the grid wait for each other: the launch must be a cooperative one, and behind the `BlockBounds`
+    /// stands the address of a word of device memory that is 0 at first and serves one launch at a time.
+    pub is_cooperative: bool,
+    /// How threads are laid out, in a kernel over threads.
     pub shape: Shape,
 }
 
@@ -128,6 +134,8 @@ const MAX_PARAMS: [u64; 2] = [4096, 32764];
 pub(crate) struct Device<'c> {
     pub sm: u32,
     report: Option<host::Report<'c>>,
+    /// Of a kernel over blocks.
+    block: Option<block::Block<'c>>,
 }
 
 /// Compiles a kernel.
@@ -208,9 +216,11 @@ fn build<'c>(
     options: &PtxOptions,
 ) -> Result<(LlvmModule<'c>, Ptx)> {
     let func = module.funcs.get(kernel.index()).ok_or_else(|| Error::Invalid("no such function".into()))?;
-    if func.kind != FunctionKind::Kernel {
-        return Err(Error::Invalid(format!("`{}` is no kernel", func.name)));
-    }
+    let is_over_blocks = match func.kind {
+        FunctionKind::Kernel => false,
+        FunctionKind::BlockKernel => true,
+        _ => return Err(Error::Invalid(format!("`{}` is no kernel for a GPU", func.name))),
+    };
     ir::verify::verify(module).map_err(|errors| Error::Invalid(ir::verify::report(module, &errors)))?;
     if !(1..=4).contains(&options.rank) {
         return Err(Error::Invalid(format!("a launch of {} dimensions", options.rank)));
@@ -224,14 +234,26 @@ fn build<'c>(
     }
     // A PTX name has no dots.
     let entry = crate::symbol(module, kernel).replace('.', "_");
-    let function = declare(ctx, &llvm, &entry, args_bytes, module.fast_math, options);
-    let shell = Shell::new(ctx, &llvm, function, options)?;
+    let bounds_bytes = match (is_over_blocks, has_grid_barrier(func)) {
+        (false, _) => size_of::<runtime::LaunchBounds>() as u64,
+        (true, false) => block::BOUNDS_BYTES,
+        (true, true) => block::BOUNDS_BYTES + 8,
+    };
+    let sizes = [args_bytes, bounds_bytes];
+    let function = declare(ctx, &llvm, &entry, sizes, module.fast_math, options);
+    let shell = if is_over_blocks {
+        Shell::over_blocks(ctx, function)?
+    } else {
+        Shell::over_threads(ctx, &llvm, function, options)?
+    };
     let abilities = Abilities { half: true };
     let (thread, allocas) = (shell.thread.clone(), shell.allocas);
     let mut lowering = Lowering::new(ctx, &llvm, module.fast_math, func, function, allocas, thread, abilities);
-    lowering.device = Some(Box::new(Device { sm: options.sm, report: None }));
+    let block = is_over_blocks.then_some(block::Block { bounds: shell.bounds, shared_bytes: 0 });
+    lowering.device = Some(Box::new(Device { sm: options.sm, report: None, block }));
     shell.fill(&mut lowering, options)?;
     let has_checks = lowering.finish_report()?;
+    let shared_bytes = lowering.device.and_then(|device| device.block).map_or(0, |block| block.shared_bytes);
     link_device_functions(ctx, &llvm)?;
     if cfg!(debug_assertions) {
         llvm.verify().map_err(|error| {
@@ -239,13 +261,20 @@ fn build<'c>(
         })?;
     }
     let shape = Shape { rank: options.rank, max_threads: options.max_threads, strided: options.strided };
-    Ok((llvm, Ptx { text: String::new(), entry, args_bytes, shared_bytes: 0, has_checks, shape }))
+    let text = String::new();
+    let is_cooperative = has_grid_barrier(func);
+    Ok((llvm, Ptx { text, entry, args_bytes, bounds_bytes, shared_bytes, has_checks, is_cooperative, shape }))
 }
 
 /// Size of the packed arguments, each aligned to 8 bytes.
 fn args_bytes(func: &Function) -> u64 {
     let types = func.region(func.body).params.iter().map(|&param| func.ty(param).size());
     types.fold(0, |bytes: u64, size| (bytes + size).next_multiple_of(8)).max(8)
+}
+
+fn has_grid_barrier(func: &Function) -> bool {
+    let mut listed = func.regions.iter().flat_map(|region| &region.insts);
+    listed.any(|&id| func.inst(id).op == Op::GridBarrier)
 }
 
 /// LLVM's number of the calling convention of an entry.
@@ -255,7 +284,7 @@ fn declare<'c>(
     ctx: &'c Context,
     llvm: &LlvmModule<'c>,
     name: &str,
-    args_bytes: u64,
+    sizes: [u64; 2],
     fast_math: bool,
     options: &PtxOptions,
 ) -> FunctionValue<'c> {
@@ -265,7 +294,7 @@ fn declare<'c>(
     function.set_call_conventions(PTX_KERNEL);
     let attribute = |name: &str, value| ctx.create_enum_attribute(Attribute::get_named_enum_kind_id(name), value);
     let by_value = Attribute::get_named_enum_kind_id("byval");
-    for (param, bytes) in [(0, args_bytes), (1, 32)] {
+    for (param, bytes) in (0..).zip(sizes) {
         let ty = ctx.i8_type().array_type(bytes as u32);
         function.add_attribute(AttributeLoc::Param(param), ctx.create_type_attribute(by_value, ty.into()));
         function.add_attribute(AttributeLoc::Param(param), attribute("align", 8));

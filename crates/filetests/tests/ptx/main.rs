@@ -64,8 +64,10 @@ fn kernels(text: &str) -> Vec<(Module, FuncRef)> {
     }
     let all = module.funcs.iter().enumerate().filter_map(|(i, func)| {
         let at = FuncRef(i as u32);
-        if func.kind == FunctionKind::Kernel {
-            return Some((module.clone(), at));
+        match func.kind {
+            FunctionKind::Kernel | FunctionKind::BlockKernel => return Some((module.clone(), at)),
+            FunctionKind::BlockProgram => return None,
+            FunctionKind::Function => {}
         }
         let storable = |ty: &ir::Type| ty.leaves().iter().all(|leaf| matches!(leaf.kind, ir::LeafKind::Scalar(_)));
         func.results.iter().all(storable).then(|| {
@@ -76,7 +78,8 @@ fn kernels(text: &str) -> Vec<(Module, FuncRef)> {
             (module, at)
         })
     });
-    all.collect()
+    // A function over blocks has no place in a kernel over threads.
+    all.filter(|(module, _)| verify::verify(module).is_ok()).collect()
 }
 
 fn collect(folder: &Path, texts: &mut Vec<(String, String)>) {
