@@ -198,6 +198,8 @@ class array(_native.Array):  # noqa: N801 - Warp's name
         if value and not self._requires_grad:
             raise ValueError("retain_grad needs requires_grad")
         self._retain_grad = bool(value)
+        if value:
+            _native.set_launch_state(retains=True)
 
     def mark_read(self) -> None:
         """Accepted for compatibility."""
@@ -362,10 +364,25 @@ class array(_native.Array):  # noqa: N801 - Warp's name
         return [self.dtype.from_bytes(raw[at : at + size]) for at in range(0, len(raw), size)]
 
     def fill_(self, value: Any) -> None:
+<<<<<<< HEAD
         """Sets every element to a value of the element type. Raises `TypeError`, `ValueError` or `OverflowError`."""
         from gridstride import _array_source
 
         value = _array_source.element(self, value)
+=======
+        """Sets every element to a value of the element type. Raises `TypeError` or `ValueError` for another."""
+        if self._type.kind == "struct":
+            if getattr(type(value), "__gs_type__", None) != self._type:
+                raise TypeError(f"expected `{self.dtype.__name__}`, got {_types.describe(type(value))}")
+            if any(ty.kind == "array" for _, ty, _ in self._type.fields):
+                self._keep = [self._keep, value]
+        elif isinstance(value, np.ndarray) and value.ndim == 0:
+            value = self.dtype(value[()])
+        elif type(value) is not self.dtype:
+            value = self.dtype(value)
+        if _recorded().fill(self, value):
+            return
+>>>>>>> 0def26e (Tape: recorded natively, with versions of what the backward pass reads)
         view = self._np()
         # NumPy writes the value's bytes at every element, whatever the strides.
         base, inner = _numpy.layout(self.dtype)
@@ -373,6 +390,8 @@ class array(_native.Array):  # noqa: N801 - Warp's name
 
     def zero_(self) -> None:
         """Sets every byte of every element to zero."""
+        if _recorded().fill(self, self.dtype()):
+            return
         view = self._np()
         view[...] = np.zeros((), dtype=view.dtype)
 
@@ -453,6 +472,13 @@ class array4d(array1d):  # noqa: N801
     """`array` of 4 dimensions, as annotation and constructor."""
 
     _default_ndim = 4
+
+
+def _recorded() -> Any:
+    """What a tape does about writes; it launches kernels, and so comes after arrays."""
+    from gridstride import _recorded
+
+    return _recorded
 
 
 _address = _native.Array.ptr.__get__  # type: ignore[attr-defined]

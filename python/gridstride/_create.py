@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from gridstride import _array, _array_source, _device, _indexed, _numpy, _types
+from gridstride import _array, _array_source, _device, _indexed, _native, _numpy, _recorded, _types
 from gridstride._array import ShapeLike, array
 
 
@@ -193,7 +193,8 @@ def copy(dest: Any, src: Any, dest_offset: int = 0, src_offset: int = 0, count: 
     if src._keep is not None:
         dest._keep = [dest._keep, src._keep]
     if dest_offset == 0 and src_offset == 0 and count in (0, src.size) and dest.shape == src.shape:
-        _put(dest, src._np())
+        if not _recorded.copy(dest, src):
+            _put(dest, src._np())
         return
     count = count or src.size - src_offset
     if count == 0:
@@ -206,12 +207,17 @@ def copy(dest: Any, src: Any, dest_offset: int = 0, src_offset: int = 0, count: 
             )
         if offset > one.size - count:
             raise RuntimeError(f"{count} elements from {offset} do not fit the {role} of {one.size}")
-    _part(dest, dest_offset, count)[...] = _part(src, src_offset, count)
+    if _recorded.is_wanted(dest, src) and isinstance(dest, array) and isinstance(src, array):
+        _recorded.copy(_part(dest, dest_offset, count), _part(src, src_offset, count))
+        return
+    _native.before_write(_recorded.memory(dest), "a copy")
+    values = _part(src, src_offset, count)._np() if isinstance(src, array) else src._np()[src_offset : src_offset + count]
+    _part(dest, dest_offset, count)._np()[...] = values
 
 
-def _part(one: Any, offset: int, count: int) -> np.ndarray:
-    """`count` elements in row-major order, as a view for arrays."""
-    flat = one._np() if one.ndim == 1 else one.flatten()._np()
+def _part(one: Any, offset: int, count: int) -> Any:
+    """`count` elements in row-major order, as a view."""
+    flat = one if one.ndim == 1 else one.flatten()
     return flat[offset : offset + count]
 
 

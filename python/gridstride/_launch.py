@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gridstride import _device, _native, _runtime_tape, config
+from gridstride import _device, _native, config
 from gridstride._kernel import Kernel
 from gridstride._struct import struct_base
 
@@ -182,12 +182,10 @@ def launch(
         inputs, outputs = list(inputs), list(outputs)
     options = kernel._launch_options if is_current else kernel.compile_options()
     if options["in_order"] and not record_cmd:
-        _in_order(_native.launch, kernel, dim, inputs, outputs, place.alias, False, options)
+        _in_order(_native.launch, kernel, dim, inputs, outputs, place.alias, False, options, record_tape)
         recorded = None
     else:
-        recorded = _native.launch(kernel, dim, inputs, outputs, place.alias, record_cmd, options)
-    if _runtime_tape.active is not None and record_tape and not record_cmd:
-        _runtime_tape.active.record_launch(kernel, dim, max_blocks, inputs, outputs, place, block_dim or 0)
+        recorded = _native.launch(kernel, dim, inputs, outputs, place.alias, record_cmd, options, record_tape)
     if record_cmd:
         return Launch(recorded, kernel, dim, [*inputs, *outputs], place)
     return None

@@ -127,6 +127,67 @@ class Launch:
     def set_param_at_index(self, index: int, value: Any) -> None: ...
     def set_dim(self, dim: int | Iterable[int]) -> None: ...
 
+class Tape:
+    """Base of `gridstride.Tape`: what ran while it recorded, the values that its way back needs, and the way back."""
+
+    def __new__(cls, *args: Any, save_overwritten: bool = True, **kwargs: Any) -> Tape: ...
+    def _start(self) -> None: ...  # raises `RuntimeError` while another tape records
+    def _stop(self) -> bool: ...  # whether it recorded
+    def _record_launch(
+        self,
+        kernel: Kernel,
+        dim: int | Iterable[int],
+        inputs: Iterable[Any],
+        outputs: Iterable[Any] | None,
+        device: str | None,
+        options: dict[str, Any] | None,
+    ) -> None: ...
+    def _record_func(
+        self,
+        name: str,
+        backward: Callable[[], Any] | None,
+        reads: list[Any],
+        writes: list[Any],
+        forward: Callable[[], Any] | None = None,
+    ) -> None: ...
+    def _backward(self, seeds: list[Any], is_named: bool) -> list[str]: ...  # gives warnings
+    def _zero(self) -> None: ...
+    def _reset(self) -> None: ...
+    def _begin_stretch(self, progress: Callable[[], Any] | None) -> None: ...
+    def _step(self, is_part: bool) -> None: ...
+    def _split(self, inner: list[int]) -> None: ...
+    def _end_stretch(self) -> None: ...
+    @property
+    def saved_bytes(self) -> int: ...
+    @property
+    def _n_entries(self) -> int: ...
+    def _entries(self) -> list[Any]: ...
+    def _accesses(self, index: int) -> list[tuple[bool, bool]]: ...  # by parameter: read, written
+
+def before_write(array: Array, what: str, is_recorded: bool = False) -> None:
+    """Announces a write from Python, so that tapes can save what they need. `what` says in messages who writes."""
+
+def is_recording() -> bool:
+    """Whether a tape records."""
+
+def is_watched(array: Array) -> bool:
+    """Whether a tape's backward pass needs what is in the array's memory now."""
+
+def is_on_tape(array: Array) -> bool:
+    """Whether the recording tape must have a write to the array: it has read or written its memory."""
+
+def overlap(a: Array, b: Array) -> bool:
+    """Whether two arrays may have memory in common."""
+
+def record_func(
+    name: str,
+    backward: Callable[[], Any] | None,
+    reads: list[Any],
+    writes: list[Any],
+    forward: Callable[[], Any] | None = None,
+) -> None:
+    """Notes a function on the tape that records, if one does."""
+
 class CompileError(RuntimeError):
     """A kernel that cannot be compiled; the text holds every diagnostic."""
 
@@ -155,6 +216,7 @@ def launch(
     device: str | None = None,  # "cpu" (also None) or "interp"
     record: bool = False,
     options: dict[str, Any] | None = None,
+    on_tape: bool = True,
 ) -> Launch | None:
     """Checks, packs, compiles when needed, runs. With `record`, gives a `Launch` instead of running.
 
@@ -181,11 +243,11 @@ def set_launch_state(
     *,
     changes: int | None = None,
     prints: bool | None = None,
-    tapes: bool | None = None,
     on_cpu: bool | None = None,
+    retains: bool | None = None,
 ) -> None:
-    """What `fast_launch` asks: the count of changes of settings, `config.print_launches`, whether a tape records,
-    whether the default device is the CPU. None leaves it as it is."""
+    """What `fast_launch` asks: the count of changes of settings, `config.print_launches`, whether the default device is
+    the CPU, whether an array has `retain_grad`. None leaves it as it is."""
 
 def compile(kernel: Kernel, arg_types: Sequence[Type], options: dict[str, Any] | None = None, rank: int = 1) -> None:
     """Compiles for contiguous arrays and launches of `rank` dimensions."""

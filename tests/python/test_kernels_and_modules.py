@@ -148,18 +148,6 @@ def test_static_and_constant_on_the_host():
         wp.constant([1])
 
 
-def test_gradients_say_that_they_are_missing():
-    tape = wp.Tape()
-    a = wp.zeros(3)
-    with tape:
-        wp.launch(plain, dim=1, inputs=[a])
-    assert [launch[0] for launch in tape.launches] == [plain]
-    with pytest.raises(NotImplementedError, match="gradients are not available yet"):
-        tape.backward(loss=a)
-    with pytest.raises(NotImplementedError, match="gradients are not available yet"):
-        wp.launch(plain, dim=1, inputs=[wp.zeros(1)], adjoint=True)
-
-
 def test_native_text_is_refused():
     @wp.func_native("return x;")
     def native(x: float): ...

@@ -107,6 +107,20 @@ impl Array {
 }
 
 impl Array {
+    /// An array with the extents and strides of a descriptor, at another address. Nothing keeps the memory for it.
+    pub(crate) fn part(elem: Type, words: &[u64], ptr: u64) -> Array {
+        let dims = words[1..].iter().map(|&word| word as i64).collect::<Vec<_>>();
+        let (shape, strides) = dims.split_at(dims.len() / 2);
+        Array {
+            elem,
+            descriptor: descriptor(ptr, shape, strides),
+            is_contiguous: is_contiguous(elem.size() as i64, shape, strides),
+            device: "cpu".to_owned(),
+            is_host: true,
+            owner: Python::attach(|py| py.None()),
+        }
+    }
+
     pub(crate) fn ty(&self) -> Type {
         Type::array(self.elem, self.ndim() as u32)
     }

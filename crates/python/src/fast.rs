@@ -7,10 +7,11 @@
 
 use crate::errors::guarded;
 use crate::function::Kernel;
-use crate::launch::{Grid, Job, KERNELS, RELEASE_THREADS};
+use crate::launch::{Device, Grid, Job, KERNELS, RELEASE_THREADS};
 use crate::pack::{Signature, Words, collect_args, plain_int};
-use crate::plan::UnitKey;
+use crate::plan::{Ready, UnitKey};
 use crate::state::{self, ON_CPU, PRINTS, TAPES};
+use crate::tape::{self, Launching};
 use pyo3::ffi::{self, PyObject};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -20,6 +21,7 @@ use runtime::{Fault, LaunchBounds};
 use std::ffi::{CStr, CString};
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// Parameters of `launch`, in order.
@@ -44,6 +46,7 @@ const INPUTS: usize = 2;
 const OUTPUTS: usize = 3;
 const DEVICE: usize = 6;
 const ADJOINT: usize = 8;
+const RECORD_TAPE: usize = 9;
 const RECORD_CMD: usize = 10;
 
 /// Packed arguments of more words than this take the careful way.
@@ -196,6 +199,8 @@ struct Given<'a, 'py> {
     inputs: Borrowed<'a, 'py, PyAny>,
     outputs: Option<Borrowed<'a, 'py, PyAny>>,
     grid: Grid,
+    /// Tapes must hear of it.
+    is_taped: bool,
 }
 
 enum Outcome {
@@ -213,7 +218,7 @@ impl<'a, 'py> Given<'a, 'py> {
     #[inline(always)]
     unsafe fn read(py: Python<'py>, known: &Known, call: &'a Call) -> Option<Given<'a, 'py>> {
         let flags = state::flags();
-        if flags & (PRINTS | TAPES) != 0 || call.n_args as usize > PARAMETERS.len() {
+        if flags & PRINTS != 0 || call.n_args as usize > PARAMETERS.len() {
             return None;
         }
         let mut given = [null_mut::<PyObject>(); PARAMETERS.len()];
@@ -240,6 +245,10 @@ impl<'a, 'py> Given<'a, 'py> {
             if !is_none_or(ADJOINT, ffi::Py_False()) || !is_none_or(RECORD_CMD, ffi::Py_False()) {
                 return None;
             }
+            let is_taped = flags & TAPES != 0;
+            if is_taped && !is_none_or(RECORD_TAPE, ffi::Py_True()) {
+                return None;
+            }
             let is_default = is_none_or(DEVICE, ffi::Py_None());
             if !(is_default && flags & ON_CPU != 0 || !given[DEVICE].is_null() && known.cpu.contains(&given[DEVICE])) {
                 return None;
@@ -254,6 +263,7 @@ impl<'a, 'py> Given<'a, 'py> {
                 inputs: Borrowed::from_ptr(py, given[INPUTS]),
                 outputs: Borrowed::from_ptr_or_opt(py, given[OUTPUTS]),
                 grid: plain_grid(&Borrowed::from_ptr(py, given[DIM]))?,
+                is_taped,
             })
         }
     }
@@ -261,7 +271,7 @@ impl<'a, 'py> Given<'a, 'py> {
     #[inline(always)]
     fn run(&self, py: Python<'py>) -> Outcome {
         let kernel = self.kernel.get();
-        let Some(signature) = kernel.closed.as_deref() else { return Outcome::Unusual };
+        let Some(signature) = kernel.closed.as_ref() else { return Outcome::Unusual };
         let stamp = state::stamp();
         if !kernel.plans.is_current(stamp) {
             return Outcome::Unplanned;
@@ -272,7 +282,7 @@ impl<'a, 'py> Given<'a, 'py> {
             if let Some(is_contiguous) = self.pack_plain(signature, &mut words) {
                 // SAFETY: `pack_plain` has written every argument's words, and these are all.
                 let words = unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<u64>(), signature.n_words()) };
-                if let Some(outcome) = self.run_packed(kernel, signature, words, is_contiguous) {
+                if let Some(outcome) = self.run_packed(py, kernel, signature, words, is_contiguous) {
                     return outcome;
                 }
             }
@@ -305,8 +315,9 @@ impl<'a, 'py> Given<'a, 'py> {
     #[inline(always)]
     fn run_packed(
         &self,
+        py: Python<'py>,
         kernel: &Kernel,
-        signature: &Signature,
+        signature: &Arc<Signature>,
         words: &[u64],
         is_contiguous: bool,
     ) -> Option<Outcome> {
@@ -316,6 +327,11 @@ impl<'a, 'py> Given<'a, 'py> {
             return None;
         }
         let job = Job { kernel, signature, words, grid };
+        if self.is_taped {
+            // SAFETY: Python's lock is held: there is a `py`.
+            let ran = unsafe { attached(|_| guarded(|| self.run_taped(py, signature, &job, ready))) };
+            return Some(Outcome::Ran(ran));
+        }
         let fault = Fault::default();
         Some(Outcome::Ran(match job.run_short(ready, &fault) {
             Ok(false) => Ok(()),
@@ -325,9 +341,40 @@ impl<'a, 'py> Given<'a, 'py> {
         }))
     }
 
+    /// A launch that tapes hear of, and that the one that records gets.
+    #[cold]
+    fn run_taped(&self, py: Python<'py>, signature: &Arc<Signature>, job: &Job<'_>, ready: &Ready) -> PyResult<()> {
+        let held = || {
+            let of = |list: &Bound<'py, PyAny>| -> Vec<Py<PyAny>> {
+                let Some(items) = Items::of(list) else { return Vec::new() };
+                (0..items.len()).filter_map(|index| items.get(index)).map(|item| item.to_owned().unbind()).collect()
+            };
+            let mut args = of(&self.inputs);
+            let n_inputs = args.len();
+            args.extend(self.outputs.iter().flat_map(|list| of(list)));
+            (args.into_boxed_slice(), n_inputs)
+        };
+        let launching = Launching {
+            kernel: &self.kernel,
+            signature,
+            words: job.words,
+            grid: job.grid,
+            device: Device::Cpu,
+            key: ready.key,
+            written: &ready.unit.written,
+            args: Some(&held),
+        };
+        let pending = tape::before(py, &launching)?;
+        // Other threads may run meanwhile: what the tape does not keep is kept here.
+        let _kept = pending.is_none().then(held);
+        job.run(py, ready)?;
+        tape::after(pending);
+        Ok(())
+    }
+
     /// The careful way: arguments of any kind, each held until the launch is over.
     #[inline(never)]
-    fn run_held(&self, py: Python<'py>, kernel: &Kernel, signature: &Signature, stamp: u64) -> Outcome {
+    fn run_held(&self, py: Python<'py>, kernel: &Kernel, signature: &Arc<Signature>, stamp: u64) -> Outcome {
         let run = || {
             if [Some(self.inputs), self.outputs].into_iter().flatten().any(|list| Items::of(&list).is_none()) {
                 return Ok(None);
@@ -342,6 +389,7 @@ impl<'a, 'py> Given<'a, 'py> {
             }
             let job = Job { kernel, signature, words: &words, grid: &self.grid };
             match kernel.plans.get(self.grid.rank, signature.is_contiguous(&words)) {
+                Some(ready) if self.is_taped => self.run_taped(py, signature, &job, ready).map(Some),
                 Some(ready) => job.run(py, ready).map(Some),
                 None => Ok(None),
             }

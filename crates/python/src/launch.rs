@@ -8,7 +8,9 @@ use crate::pack::{Packed, Signature, Words, collect_args, infer_types};
 use crate::plan::{Ready, UnitKey};
 use crate::print;
 use crate::recorded::{Launch, Recording};
+use crate::state::{self, TAPES};
 use crate::subclass::KnownClass;
+use crate::tape::{self, Launched as OnTape, Launching};
 use pipeline::Unit;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -41,9 +43,10 @@ pub(crate) struct Grid {
     pub(crate) n_threads: i64,
 }
 
-/// Runs `kernel` once per thread of `dim`. With `record`, gives a `Launch` instead of running it.
+/// Runs `kernel` once per thread of `dim`. With `record`, gives a `Launch` instead of running it. A tape that records has
+/// the launch if `on_tape` says so.
 #[pyfunction]
-#[pyo3(signature = (kernel, dim, inputs, outputs=None, device=None, record=false, options=None))]
+#[pyo3(signature = (kernel, dim, inputs, outputs=None, device=None, record=false, options=None, on_tape=true))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn launch<'py>(
     py: Python<'py>,
@@ -54,6 +57,7 @@ pub(crate) fn launch<'py>(
     device: Option<&Bound<'py, PyAny>>,
     record: bool,
     options: Option<&Bound<'py, PyDict>>,
+    on_tape: bool,
 ) -> PyResult<Option<Bound<'py, Launch>>> {
     guarded(|| {
         let kernel = kernel_of(kernel)?;
@@ -61,14 +65,7 @@ pub(crate) fn launch<'py>(
         let device = parse_device(device)?;
         let compile = kernel.get().options(options)?;
         let args = collect_args(kernel.get(), inputs, outputs)?;
-        let open;
-        let signature = match &kernel.get().closed {
-            Some(closed) => closed,
-            None => {
-                open = kernel.get().signature(&infer_types(kernel.get(), &args)?);
-                &open
-            }
-        };
+        let signature = &signature_of(kernel, &args)?;
         let mut words = Words::new();
         let packed = signature.pack(kernel.get(), &args, &mut words)?;
         if record {
@@ -86,22 +83,81 @@ pub(crate) fn launch<'py>(
             };
             return Bound::new(py, Launch::new(launch)).map(Some);
         }
-        let job = Prepared { kernel, signature, words: &words, packed: &packed, grid, device, compile, options };
+        let held = || (args.iter().map(|arg| arg.clone().unbind()).collect(), n_inputs(&args, outputs));
+        let on_tape: Option<tape::Args<'_>> = if on_tape { Some(&held) } else { None };
+        let job =
+            Prepared { kernel, signature, words: &words, packed: &packed, grid, device, compile, options, on_tape };
         job.run()?;
         Ok(None)
     })
 }
 
+fn signature_of<'py>(kernel: &Bound<'py, Kernel>, args: &[Bound<'py, PyAny>]) -> PyResult<Arc<Signature>> {
+    match &kernel.get().closed {
+        Some(closed) => Ok(closed.clone()),
+        None => Ok(kernel.get().signature(&infer_types(kernel.get(), args)?)),
+    }
+}
+
+/// How many of the arguments were given as inputs.
+fn n_inputs(args: &[Bound<'_, PyAny>], outputs: Option<&Bound<'_, PyAny>>) -> usize {
+    args.len() - outputs.and_then(|outputs| outputs.len().ok()).unwrap_or(0)
+}
+
+/// Notes a launch on the tape that records, without running it.
+pub(crate) fn note(
+    kernel: &Bound<'_, PyAny>,
+    dim: &Bound<'_, PyAny>,
+    inputs: &Bound<'_, PyAny>,
+    outputs: Option<&Bound<'_, PyAny>>,
+    device: Option<&Bound<'_, PyAny>>,
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<()> {
+    let kernel = kernel_of(kernel)?;
+    let grid = grid(&kernel.get().name, dim)?;
+    let device = parse_device(device)?;
+    let args = collect_args(kernel.get(), inputs, outputs)?;
+    let signature = &signature_of(kernel, &args)?;
+    let mut words = Words::new();
+    signature.pack(kernel.get(), &args, &mut words)?;
+    let key = UnitKey { options: kernel.get().options(options)?, rank: grid.rank };
+    let unit = signature.variants.unit(kernel, &signature.types, key)?;
+    let held = || (args.iter().map(|arg| arg.clone().unbind()).collect(), n_inputs(&args, outputs));
+    let written = &unit.written;
+    let launching =
+        Launching { kernel, signature, words: &words, grid: &grid, device, key, written, args: Some(&held) };
+    tape::before(kernel.py(), &launching).map(tape::after)
+}
+
+/// Runs a launch again that a tape has, as a new launch.
+pub(crate) fn again(py: Python<'_>, launched: &OnTape) -> PyResult<()> {
+    let held = || (launched.args.iter().map(|arg| arg.clone_ref(py)).collect(), launched.n_inputs);
+    let job = Prepared {
+        kernel: launched.kernel.bind(py),
+        signature: &launched.signature,
+        words: &launched.words,
+        packed: &Packed::default(),
+        grid: launched.grid,
+        device: launched.device,
+        compile: launched.key.options,
+        options: None,
+        on_tape: Some(&held),
+    };
+    job.run().map(drop)
+}
+
 /// Everything one run needs.
 pub(crate) struct Prepared<'a, 'py> {
     pub(crate) kernel: &'a Bound<'py, Kernel>,
-    pub(crate) signature: &'a Signature,
+    pub(crate) signature: &'a Arc<Signature>,
     pub(crate) words: &'a [u64],
     pub(crate) packed: &'a Packed,
     pub(crate) grid: Grid,
     pub(crate) device: Device,
     pub(crate) compile: CompileOptions,
     pub(crate) options: Option<&'a Bound<'py, PyDict>>,
+    /// What a tape that records keeps; none for a launch that it shall not have.
+    pub(crate) on_tape: Option<tape::Args<'a>>,
 }
 
 impl Prepared<'_, '_> {
@@ -122,17 +178,33 @@ impl Prepared<'_, '_> {
                 let variants = &self.signature.variants;
                 let ready = variants.code(self.kernel, types, key, is_contiguous, self.options)?;
                 self.check_writes(&ready.unit)?;
+                let pending = self.tell_tapes(key, &ready.unit)?;
                 job.run(py, &ready)?;
+                tape::after(pending);
                 Ok(Some(ready))
             }
             Device::Interp => {
                 let unit = self.signature.variants.unit(self.kernel, types, key)?;
                 self.check_writes(&unit)?;
+                let pending = self.tell_tapes(key, &unit)?;
                 let fault = Fault::default();
                 self.interpret(&unit, &fault);
-                job.report(py, &unit, &fault).map(|()| None)
+                job.report(py, &unit, &fault)?;
+                tape::after(pending);
+                Ok(None)
             }
         }
+    }
+
+    fn tell_tapes(&self, key: UnitKey, unit: &Unit) -> PyResult<Option<tape::Pending>> {
+        if state::flags() & TAPES == 0 {
+            return Ok(None);
+        }
+        let Prepared { kernel, signature, words, device, .. } = *self;
+        let written = &unit.written;
+        let launching =
+            Launching { kernel, signature, words, grid: &self.grid, device, key, written, args: self.on_tape };
+        tape::before(kernel.py(), &launching)
     }
 
     fn interpret(&self, unit: &Unit, fault: &Fault) {

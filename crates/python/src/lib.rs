@@ -21,6 +21,7 @@ mod print;
 mod recorded;
 mod state;
 mod subclass;
+mod tape;
 mod types;
 mod value;
 mod watch;
@@ -170,6 +171,7 @@ fn native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<function::Function>()?;
     m.add_class::<Kernel>()?;
     m.add_class::<recorded::Launch>()?;
+    m.add_class::<tape::Tape>()?;
     m.add("CompileError", py.get_type::<errors::CompileError>())?;
     m.add("KernelFault", py.get_type::<errors::KernelFault>())?;
     m.add("ArgumentError", errors::argument_error_type(py)?)?;
@@ -177,6 +179,12 @@ fn native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(fast::fast_launch, m)?)?;
     m.add_function(wrap_pyfunction!(recorded::fast_recorded, m)?)?;
     m.add_function(wrap_pyfunction!(state::set_launch_state, m)?)?;
+    m.add_function(wrap_pyfunction!(tape::before_write, m)?)?;
+    m.add_function(wrap_pyfunction!(tape::is_recording, m)?)?;
+    m.add_function(wrap_pyfunction!(tape::is_watched, m)?)?;
+    m.add_function(wrap_pyfunction!(tape::is_on_tape, m)?)?;
+    m.add_function(wrap_pyfunction!(tape::overlap, m)?)?;
+    m.add_function(wrap_pyfunction!(tape::record_func, m)?)?;
     m.add_function(wrap_pyfunction!(compile, m)?)?;
     m.add_function(wrap_pyfunction!(text, m)?)?;
     m.add_function(wrap_pyfunction!(call::call, m)?)?;

@@ -8,6 +8,7 @@ use crate::function::Kernel;
 use crate::numpy;
 use crate::pattern::{fits, pattern_name};
 use crate::plan::Variants;
+use crate::tape::{Place, places};
 use crate::types::user_name;
 use frontend::TypePattern;
 use ir::{LeafKind, Scalar, Type, TypeKind};
@@ -16,6 +17,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyTuple};
 use smallvec::SmallVec;
 use std::mem::MaybeUninit;
+use std::sync::OnceLock;
 
 /// Packed arguments. Most launches need no memory of their own for them.
 pub(crate) type Words = SmallVec<[u64; 64]>;
@@ -29,6 +31,7 @@ pub(crate) struct Signature {
     slots: Vec<Slot>,
     n_words: usize,
     pub(crate) variants: Variants,
+    places: OnceLock<Vec<Place>>,
 }
 
 struct Slot {
@@ -80,7 +83,7 @@ impl Signature {
             Slot { word, n_bytes, kind }
         };
         let slots = types.iter().map(slot).collect();
-        Signature { types, slots, n_words, variants: Variants::default() }
+        Signature { types, slots, n_words, variants: Variants::default(), places: OnceLock::new() }
     }
 
     /// Packs all arguments.
@@ -158,6 +161,16 @@ impl Signature {
             }
             SlotKind::Value(..) => None,
         }
+    }
+
+    /// Where the arrays lie among the words.
+    pub(crate) fn places(&self) -> &[Place] {
+        self.places.get_or_init(|| places(&self.types, |param| self.word_of(param)))
+    }
+
+    /// The first word of an argument.
+    pub(crate) fn word_of(&self, param: usize) -> usize {
+        self.slots[param].word
     }
 
     pub(crate) fn n_words(&self) -> usize {

@@ -37,6 +37,7 @@ pub(crate) struct UnitKey {
 /// Code that can run.
 pub(crate) struct Ready {
     pub(crate) unit: Arc<Unit>,
+    pub(crate) key: UnitKey,
     pub(crate) entry: EntryPoint,
     pub(crate) watch: Watch,
     /// Keeps the code of `entry`.
@@ -126,7 +127,9 @@ impl Variants {
         let special = Specialization { contiguous: is_contiguous, rank: key.rank };
         let loaded = py.detach(|| pipeline::load(&unit, special, disk.as_ref()));
         let outcome = match loaded {
-            Ok(module) => Ok(Arc::new(Ready { unit, entry: module.entry(), watch: Watch::new(), _module: module })),
+            Ok(module) => {
+                Ok(Arc::new(Ready { unit, key, entry: module.entry(), watch: Watch::new(), _module: module }))
+            }
             Err(error) => Err(Arc::new(Failure::new(&kernel.get().name, error.to_string()))),
         };
         lock(&self.codes).push((key, is_contiguous, outcome.clone()));

@@ -97,6 +97,7 @@ impl Launch {
     fn launch(&self, py: Python<'_>) -> PyResult<()> {
         guarded(|| {
             let recording = self.read()?;
+            let held = || (recording.args.iter().map(|arg| arg.clone_ref(py)).collect(), recording.args.len());
             let job = Prepared {
                 kernel: recording.kernel.bind(py),
                 signature: &recording.signature,
@@ -106,6 +107,7 @@ impl Launch {
                 device: recording.device,
                 compile: recording.compile,
                 options: recording.options.as_ref().map(|options| options.bind(py)),
+                on_tape: Some(&held),
             };
             let ready = job.run()?;
             drop(recording);
@@ -221,7 +223,8 @@ unsafe extern "C" fn run(
 #[inline]
 unsafe fn run_again(launch: &Launch) -> Option<PyResult<()>> {
     let is_unordered = launch.unordered.load(Ordering::Relaxed) == state::stamp().wrapping_add(1);
-    if !(is_unordered && launch.is_plain.load(Ordering::Relaxed)) {
+    let is_watched = state::flags() & state::TAPES != 0;
+    if is_watched || !(is_unordered && launch.is_plain.load(Ordering::Relaxed)) {
         return None;
     }
     let recording = launch.state.0.try_borrow().ok()?;

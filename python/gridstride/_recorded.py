@@ -1,0 +1,111 @@
+"""Copies and fills while a tape records: launched as kernels, so that they have a way back and can run again.
+
+In: arrays of any element type, shape and strides, indexed ones too. Out: whether the tape has it; if not, it is the
+caller's to do.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gridstride import _kernel, _launch, _native
+from gridstride._builtins import table
+
+tid = table["tid"]
+
+
+@_kernel.kernel
+def copy_1(dest: Any, src: Any):
+    i = tid()
+    dest[i] = src[i]
+
+
+@_kernel.kernel
+def copy_2(dest: Any, src: Any):
+    i, j = tid()
+    dest[i, j] = src[i, j]
+
+
+@_kernel.kernel
+def copy_3(dest: Any, src: Any):
+    i, j, k = tid()
+    dest[i, j, k] = src[i, j, k]
+
+
+@_kernel.kernel
+def copy_4(dest: Any, src: Any):
+    i, j, k, l = tid()  # noqa: E741 - the fourth index
+    dest[i, j, k, l] = src[i, j, k, l]
+
+
+@_kernel.kernel
+def fill_1(dest: Any, value: Any):
+    i = tid()
+    dest[i] = value
+
+
+@_kernel.kernel
+def fill_2(dest: Any, value: Any):
+    i, j = tid()
+    dest[i, j] = value
+
+
+@_kernel.kernel
+def fill_3(dest: Any, value: Any):
+    i, j, k = tid()
+    dest[i, j, k] = value
+
+
+@_kernel.kernel
+def fill_4(dest: Any, value: Any):
+    i, j, k, l = tid()  # noqa: E741 - the fourth index
+    dest[i, j, k, l] = value
+
+
+_COPIES = (copy_1, copy_2, copy_3, copy_4)
+_FILLS = (fill_1, fill_2, fill_3, fill_4)
+
+
+def memory(one: Any) -> Any:
+    """The array that an array or an indexed array lies in."""
+    return one if isinstance(one, _native.Array) else one.data
+
+
+def is_wanted(dest: Any, src: Any = None) -> bool:
+    """Whether the tape must have a write to `dest`.
+
+    It need not where `dest` only gets its first value, from something without a gradient: that is a constant.
+    """
+    if not _native.is_recording():
+        return False
+    return _native.is_on_tape(memory(dest)) or (src is not None and memory(src).grad is not None)
+
+
+def copy(dest: Any, src: Any) -> bool:
+    """Copies between arrays of one type and shape, if the tape must have it."""
+    if not is_wanted(dest, src):
+        _native.before_write(memory(dest), "a copy")
+        return False
+    if dest.size:
+        if _native.overlap(memory(dest), memory(src)):
+            between = _like(src)
+            _launch.launch(_COPIES[src.ndim - 1], src.shape, [between, src], device=memory(src).device)
+            src = between
+        _launch.launch(_COPIES[dest.ndim - 1], dest.shape, [dest, src], device=memory(dest).device)
+    return True
+
+
+def fill(dest: Any, value: Any) -> bool:
+    """Sets every element to a host value of the element type, if the tape must have it."""
+    if not is_wanted(dest):
+        _native.before_write(memory(dest), "fill_")
+        return False
+    if dest.size:
+        _launch.launch(_FILLS[dest.ndim - 1], dest.shape, [dest, value], device=memory(dest).device)
+    return True
+
+
+def _like(src: Any) -> Any:
+    from gridstride import _create
+
+    return _create.empty(src.shape, src.dtype, memory(src).device, requires_grad=memory(src).grad is not None)
