@@ -167,12 +167,11 @@ class array(_native.Array):  # noqa: N801 - Warp's name
     def requires_grad(self, value: bool) -> None:
         self._requires_grad = bool(value)
         if not value:
-            self._grad = None
-            self._retain_grad = False
+            self._grad, self._retain_grad = None, False
         elif self._grad is None:
-            from gridstride import _create
+            from gridstride._create import zeros
 
-            self._grad = _create.zeros(self.shape, self.dtype)
+            self._grad = zeros(self.shape, self.dtype)
 
     @property
     def grad(self) -> array | None:
@@ -195,20 +194,16 @@ class array(_native.Array):  # noqa: N801 - Warp's name
 
     @retain_grad.setter
     def retain_grad(self, value: bool) -> None:
-        if value and not self._requires_grad:
-            raise ValueError("retain_grad needs requires_grad")
-        self._retain_grad = bool(value)
         if value:
+            if not self._requires_grad:
+                raise ValueError("retain_grad needs requires_grad")
             _native.set_launch_state(retains=True)
-
-    def mark_read(self) -> None:
-        """Accepted for compatibility."""
+        self._retain_grad = bool(value)
 
     def mark_write(self, **arguments: Any) -> None:
         """Accepted for compatibility."""
 
-    def mark_init(self) -> None:
-        """Accepted for compatibility."""
+    mark_read = mark_init = mark_write
 
     # Views.
 
@@ -364,25 +359,12 @@ class array(_native.Array):  # noqa: N801 - Warp's name
         return [self.dtype.from_bytes(raw[at : at + size]) for at in range(0, len(raw), size)]
 
     def fill_(self, value: Any) -> None:
-<<<<<<< HEAD
         """Sets every element to a value of the element type. Raises `TypeError`, `ValueError` or `OverflowError`."""
-        from gridstride import _array_source
+        from gridstride import _array_source, _recorded
 
         value = _array_source.element(self, value)
-=======
-        """Sets every element to a value of the element type. Raises `TypeError` or `ValueError` for another."""
-        if self._type.kind == "struct":
-            if getattr(type(value), "__gs_type__", None) != self._type:
-                raise TypeError(f"expected `{self.dtype.__name__}`, got {_types.describe(type(value))}")
-            if any(ty.kind == "array" for _, ty, _ in self._type.fields):
-                self._keep = [self._keep, value]
-        elif isinstance(value, np.ndarray) and value.ndim == 0:
-            value = self.dtype(value[()])
-        elif type(value) is not self.dtype:
-            value = self.dtype(value)
-        if _recorded().fill(self, value):
+        if _recorded.fill(self, value):
             return
->>>>>>> 0def26e (Tape: recorded natively, with versions of what the backward pass reads)
         view = self._np()
         # NumPy writes the value's bytes at every element, whatever the strides.
         base, inner = _numpy.layout(self.dtype)
@@ -390,7 +372,9 @@ class array(_native.Array):  # noqa: N801 - Warp's name
 
     def zero_(self) -> None:
         """Sets every byte of every element to zero."""
-        if _recorded().fill(self, self.dtype()):
+        from gridstride import _recorded
+
+        if _recorded.fill(self, None):
             return
         view = self._np()
         view[...] = np.zeros((), dtype=view.dtype)
@@ -472,13 +456,6 @@ class array4d(array1d):  # noqa: N801
     """`array` of 4 dimensions, as annotation and constructor."""
 
     _default_ndim = 4
-
-
-def _recorded() -> Any:
-    """What a tape does about writes; it launches kernels, and so comes after arrays."""
-    from gridstride import _recorded
-
-    return _recorded
 
 
 _address = _native.Array.ptr.__get__  # type: ignore[attr-defined]

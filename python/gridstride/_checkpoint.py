@@ -39,7 +39,9 @@ def division(steps: int, step_bytes: int, memory: int) -> tuple[int, list[int]]:
         for _ in range(levels):
             size = max(1, -(-size // parts))
             sizes.append(size)
-        held = (2 * sum(-(-whole // part) for whole, part in zip([steps, *sizes], sizes, strict=False)) + sizes[-1]) * step_bytes
+        held = (
+            2 * sum(-(-whole // part) for whole, part in zip([steps, *sizes], sizes, strict=False)) + sizes[-1]
+        ) * step_bytes
         if held <= memory:
             return sizes[0], sizes[1:]
         least = held if least == 0 else min(least, held)

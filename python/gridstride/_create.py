@@ -211,7 +211,9 @@ def copy(dest: Any, src: Any, dest_offset: int = 0, src_offset: int = 0, count: 
         _recorded.copy(_part(dest, dest_offset, count), _part(src, src_offset, count))
         return
     _native.before_write(_recorded.memory(dest), "a copy")
-    values = _part(src, src_offset, count)._np() if isinstance(src, array) else src._np()[src_offset : src_offset + count]
+    values = (
+        _part(src, src_offset, count)._np() if isinstance(src, array) else src._np()[src_offset : src_offset + count]
+    )
     _part(dest, dest_offset, count)._np()[...] = values
 
 

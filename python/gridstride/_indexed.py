@@ -136,17 +136,17 @@ class indexedarray:  # noqa: N801 - Warp's name
 
     def fill_(self, value: Any) -> None:
         """Sets the selected elements."""
-        from gridstride import _create, _recorded
+        from gridstride import _array_source, _create, _recorded
 
-        made = _create.full(1, value, self.dtype)
-        if not _recorded.fill(self, made.list()[0] if made._type.kind != "scalar" else self.dtype(value)):
-            self._assign(made._np()[0])
+        value = _array_source.element(self.data, value)
+        if not _recorded.fill(self, value):
+            self._assign(_create.full(1, value, self.dtype)._np()[0])
 
     def zero_(self) -> None:
         """Sets the selected elements to zero."""
         from gridstride import _recorded
 
-        if not _recorded.fill(self, self.dtype()):
+        if not _recorded.fill(self, None):
             self._assign(np.zeros((), dtype=self.data._np().dtype))
 
     def assign(self, src: Any) -> None:

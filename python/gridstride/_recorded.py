@@ -96,11 +96,12 @@ def copy(dest: Any, src: Any) -> bool:
 
 
 def fill(dest: Any, value: Any) -> bool:
-    """Sets every element to a host value of the element type, if the tape must have it."""
+    """Sets every element to a host value of the element type, None for zero, if the tape must have it."""
     if not is_wanted(dest):
         _native.before_write(memory(dest), "fill_")
         return False
     if dest.size:
+        value = dest.dtype() if value is None else value
         _launch.launch(_FILLS[dest.ndim - 1], dest.shape, [dest, value], device=memory(dest).device)
     return True
 

@@ -163,7 +163,7 @@ class Tape(_native.Tape):
         if loss is not None:
             if loss.size != 1 or loss._type.kind != "scalar":
                 raise RuntimeError(
-                    f"Can only return gradients for scalar loss functions: the loss is an array of one number, not {loss!r}"
+                    f"Can only return gradients for scalar loss functions: a loss has one number, not {loss!r}"
                 )
             if loss.grad is None:
                 raise RuntimeError("the loss has no gradient: make it with requires_grad=True")

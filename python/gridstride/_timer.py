@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from gridstride import _runtime_tape
+
 _print = print
 
 
@@ -24,7 +26,8 @@ class ScopedTimer:
         print: Print the time when the block ends.
         detailed: Print a profile by function too.
         dict: A dict of lists; the time in milliseconds is appended under `name`.
-        use_nvtx, color, cuda_filter, skip_tape: Accepted for compatibility.
+        use_nvtx, color, cuda_filter: Accepted for compatibility.
+        skip_tape: Do not mark the block on a tape that records.
         synchronize: Wait for the devices at both ends.
         report_func: Called with (results, "    " of the nesting) instead of printing results of device activities.
 
@@ -50,6 +53,7 @@ class ScopedTimer:
     ) -> None:
         self.name = name
         self.active = active and self.enabled
+        self.skip_tape = skip_tape
         self.print = print
         self.detailed = detailed
         self.dict = dict
@@ -69,6 +73,8 @@ class ScopedTimer:
 
                 self._profile = cProfile.Profile()
                 self._profile.enable()
+            if not self.skip_tape and _runtime_tape.active is not None:
+                _runtime_tape.active.record_scope_begin(self.name)
             ScopedTimer.indent += 1
             self.start = time.perf_counter_ns()
         return self
@@ -76,6 +82,8 @@ class ScopedTimer:
     def __exit__(self, *error: object) -> None:
         if not self.active:
             return
+        if not self.skip_tape and _runtime_tape.active is not None:
+            _runtime_tape.active.record_scope_end()
         self.elapsed = (time.perf_counter_ns() - self.start) / 1e6
         indent = "    " * ScopedTimer.indent
         ScopedTimer.indent -= 1
