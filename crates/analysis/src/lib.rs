@@ -1,10 +1,12 @@
 //! Facts about IR that transforms and code generation ask for. Analyses compute and never change a function.
 //!
 //! In: a verified kernel whose calls are inlined. Out: [`Uniformity`], how each value differs between the lanes of a
-//! gang, and the [`Access`] class of each memory op.
+//! gang, and the [`Access`] class of each memory op; [`roots`], where an array comes from.
 
 pub mod access;
+pub mod roots;
 pub mod uniformity;
 
 pub use access::{Access, classify};
+pub use roots::{Aliases, Root, roots};
 pub use uniformity::{Lanes, Uniformity, uniformity};

@@ -3,7 +3,8 @@
 //!
 //! In: a verified function. Out: the same without them. Everything is dead until something live needs it: what writes,
 //! checks, prints, calls or returns is live, then what it uses, and the control flow that leads there. A loop that
-//! may run forever is live; a `for` is not for its own sake.
+//! may run forever is live; a `for` is not for its own sake. What is written to a local array is live only where
+//! something live may load it.
 //!
 //! ```text
 //! v6: i32, v7: f32 = for v3: i32 = v0 to v1 step v2 with (v4: i32 = v2, v5: f32 = v8) { … continue v9, v10 }
@@ -14,12 +15,20 @@
 
 use crate::Changed;
 use crate::exits::{is_loop, loop_exits};
+use analysis::{Aliases, Root, roots};
 use ir::op::Effect;
 use ir::{Function, InstId, Op, RegionId, Value, ValueDef};
 
 /// Removes instructions that have no effect and whose results are unused.
 pub fn eliminate_dead_code(func: &mut Function) -> Changed {
-    let mut marker = Marker::new(func);
+    let aliases = Aliases { params_overlap: true };
+    eliminate_dead_writes(func, aliases, &|root| matches!(root, Root::Local(_)))
+}
+
+/// As [`eliminate_dead_code`], where no one looks at the memory of the roots that `is_scratch` names when the function
+/// is done.
+pub fn eliminate_dead_writes(func: &mut Function, aliases: Aliases, is_scratch: &dyn Fn(Root) -> bool) -> Changed {
+    let mut marker = Marker::new(func, aliases, is_scratch);
     marker.run();
     let Marker { is_live, is_live_inst, .. } = marker;
     let body = func.body;
@@ -38,11 +47,18 @@ struct Marker<'f> {
     exits: Vec<Vec<InstId>>,
     values: Vec<Value>,
     insts: Vec<InstId>,
+    aliases: Aliases,
+    /// Writes to scratch memory that nothing live was found to load.
+    writes: Vec<(InstId, Vec<Root>)>,
 }
 
 impl<'f> Marker<'f> {
-    fn new(func: &'f Function) -> Marker<'f> {
+    fn new(func: &'f Function, aliases: Aliases, is_scratch: &dyn Fn(Root) -> bool) -> Marker<'f> {
         let n = func.insts.len();
+        // Whose address is taken may be reached by ways unknown.
+        let taken = func.insts.iter().filter(|inst| inst.op == Op::Address);
+        let taken: Vec<Root> = taken.flat_map(|inst| roots(func, inst.operands[0])).collect();
+        let is_scratch = |root: Root| is_scratch(root) && !taken.contains(&root);
         let mut marker = Marker {
             func,
             is_live: vec![false; func.values.len()],
@@ -52,13 +68,21 @@ impl<'f> Marker<'f> {
             exits: vec![Vec::new(); n],
             values: Vec::new(),
             insts: Vec::new(),
+            aliases,
+            writes: Vec::new(),
         };
-        marker.collect(func.body, None, None);
+        marker.collect(func.body, None, None, &is_scratch);
         marker
     }
 
     /// Notes who owns what, and marks what is live for its own sake.
-    fn collect(&mut self, region: RegionId, owner: Option<InstId>, around: Option<InstId>) {
+    fn collect(
+        &mut self,
+        region: RegionId,
+        owner: Option<InstId>,
+        around: Option<InstId>,
+        is_scratch: &dyn Fn(Root) -> bool,
+    ) {
         let func = self.func;
         self.owners[region.index()] = owner;
         for &id in &func.region(region).insts {
@@ -74,7 +98,14 @@ impl<'f> Marker<'f> {
             }
             let inner = if is_loop(inst.op) { Some(id) } else { around };
             for &region in &inst.regions {
-                self.collect(region, Some(id), inner);
+                self.collect(region, Some(id), inner, is_scratch);
+            }
+            if inst.op.effect() == Effect::Write {
+                let roots = roots(func, inst.operands[0]);
+                if roots.iter().all(|&root| is_scratch(root)) {
+                    self.writes.push((id, roots));
+                    continue;
+                }
             }
             if is_root(func, id) {
                 self.mark(id);
@@ -121,9 +152,26 @@ impl<'f> Marker<'f> {
         for &value in &inst.operands[..n_fixed] {
             self.mark_value(value);
         }
+        if matches!(inst.op, Op::Load | Op::Atomic | Op::AtomicCas) && !self.writes.is_empty() {
+            self.mark_writes(&roots(self.func, inst.operands[0]));
+        }
         // A live op takes its exits with it: leaving early is part of what it does.
         for exit in self.exits[id.index()].clone() {
             self.mark(exit);
+        }
+    }
+
+    /// Marks what may have written the memory that is loaded.
+    fn mark_writes(&mut self, loaded: &[Root]) {
+        let aliases = self.aliases;
+        let is_seen = |written: &[Root]| {
+            written.iter().any(|&written| loaded.iter().any(|&loaded| aliases.may_alias(written, loaded)))
+        };
+        let (seen, unseen) = std::mem::take(&mut self.writes).into_iter().partition(|(_, roots)| is_seen(roots));
+        self.writes = unseen;
+        let seen: Vec<(InstId, Vec<Root>)> = seen;
+        for (id, _) in seen {
+            self.mark(id);
         }
     }
 

@@ -1,0 +1,207 @@
+//! Which values a derivative flows through.
+//!
+//! In: a kernel and which of its parameters have an adjoint. Out: a flag a value: active values *vary* with an input
+//! that has an adjoint and are *useful* for an output that has one. Only those get adjoints, and an op without a
+//! derivative matters only where it stands between the two.
+//!
+//! Griewank & Walther, "Evaluating Derivatives" (2008), ch. 6.2; Hascoët & Pascual, "The Tapenade tool" (2013).
+
+use crate::memory::{Root, roots};
+use crate::rules::{Rule, rule};
+use crate::tangent::has_floats;
+use ir::{Function, Inst, InstId, Op, RegionId, Scalar, Value};
+
+/// What is known of the values of a function.
+#[derive(Debug)]
+pub(crate) struct Activity {
+    pub(crate) varies: Vec<bool>,
+    pub(crate) is_useful: Vec<bool>,
+    /// Per parameter: whether it has an adjoint.
+    wanted: Vec<bool>,
+}
+
+/// Whether the array that an access names has an adjoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counterpart {
+    Present,
+    Absent,
+    /// On some paths.
+    Mixed,
+}
+
+impl Activity {
+    pub(crate) fn of(func: &Function, wanted: &[bool]) -> Activity {
+        let n = func.values.len();
+        let mut found = Activity { varies: vec![false; n], is_useful: vec![false; n], wanted: wanted.to_vec() };
+        for (&param, &is_wanted) in func.region(func.body).params.iter().zip(wanted) {
+            found.varies[param.index()] = is_wanted && has_floats(func.ty(param));
+        }
+        while found.varying(func, func.body, None) {}
+        while found.using(func, func.body, None) {}
+        found
+    }
+
+    pub(crate) fn is_active(&self, value: Value) -> bool {
+        self.varies[value.index()] && self.is_useful[value.index()]
+    }
+
+    /// Whether an array value has an adjoint beside it.
+    pub(crate) fn counterpart(&self, func: &Function, array: Value) -> Counterpart {
+        if !func.ty(array).as_array().is_some_and(|(elem, _)| has_floats(elem)) {
+            return Counterpart::Absent;
+        }
+        let found = roots(func, array);
+        let is_present = |root: &Root| match root {
+            Root::Param(index, _) => self.wanted.get(*index as usize) == Some(&true),
+            Root::Local(_) => true,
+            Root::Unknown => false,
+        };
+        match (found.iter().any(is_present), found.iter().all(is_present)) {
+            (_, true) => Counterpart::Present,
+            (true, false) => Counterpart::Mixed,
+            _ => Counterpart::Absent,
+        }
+    }
+
+    fn is_counted(&self, func: &Function, array: Value) -> bool {
+        self.counterpart(func, array) != Counterpart::Absent
+    }
+
+    /// One walk forward; says whether it found anything. `around` is the innermost loop.
+    fn varying(&mut self, func: &Function, region: RegionId, around: Option<InstId>) -> bool {
+        let mut changed = false;
+        for &id in &func.region(region).insts {
+            let inst = func.inst(id);
+            match inst.op {
+                Op::If => {
+                    for &arm in &inst.regions {
+                        changed |= self.varying(func, arm, around);
+                        if let Some(end) = func.terminator(arm).map(|end| func.inst(end)).filter(|e| e.op == Op::Yield) {
+                            changed |= spread(&mut self.varies, &end.operands, &inst.results);
+                        }
+                    }
+                }
+                Op::For | Op::Loop => {
+                    let body = inst.regions[0];
+                    let (initial, params) = carried(func, inst);
+                    changed |= spread(&mut self.varies, initial, params);
+                    if inst.op == Op::For {
+                        changed |= spread(&mut self.varies, initial, &inst.results);
+                    }
+                    changed |= self.varying(func, body, Some(id));
+                }
+                Op::Break | Op::Continue => {
+                    let Some(target) = around.map(|id| func.inst(id)) else { continue };
+                    let (_, params) = carried(func, target);
+                    if inst.op == Op::Break {
+                        changed |= spread(&mut self.varies, &inst.operands, &target.results);
+                    } else {
+                        changed |= spread(&mut self.varies, &inst.operands, params);
+                        if target.op == Op::For {
+                            changed |= spread(&mut self.varies, &inst.operands, &target.results);
+                        }
+                    }
+                }
+                _ => {
+                    let varies = match inst.op {
+                        Op::Load | Op::Atomic | Op::AtomicCas => self.is_counted(func, inst.operands[0]),
+                        _ => flows(func, inst).iter().any(|v| self.varies[v.index()]),
+                    };
+                    if varies {
+                        for &result in &inst.results {
+                            changed |= !std::mem::replace(&mut self.varies[result.index()], true);
+                        }
+                    }
+                }
+            }
+        }
+        changed
+    }
+
+    /// One walk backward.
+    fn using(&mut self, func: &Function, region: RegionId, around: Option<InstId>) -> bool {
+        let mut changed = false;
+        for &id in func.region(region).insts.iter().rev() {
+            let inst = func.inst(id);
+            match inst.op {
+                Op::If => {
+                    for &arm in &inst.regions {
+                        if let Some(end) = func.terminator(arm).map(|end| func.inst(end)).filter(|e| e.op == Op::Yield) {
+                            changed |= spread(&mut self.is_useful, &inst.results, &end.operands);
+                        }
+                        changed |= self.using(func, arm, around);
+                    }
+                }
+                Op::For | Op::Loop => {
+                    let (initial, params) = carried(func, inst);
+                    if inst.op == Op::For {
+                        changed |= spread(&mut self.is_useful, &inst.results, params);
+                    }
+                    changed |= self.using(func, inst.regions[0], Some(id));
+                    changed |= spread(&mut self.is_useful, params, initial);
+                }
+                Op::Break | Op::Continue => {
+                    let Some(target) = around.map(|id| func.inst(id)) else { continue };
+                    let (_, params) = carried(func, target);
+                    let receivers = if inst.op == Op::Break { &target.results[..] } else { params };
+                    changed |= spread(&mut self.is_useful, receivers, &inst.operands);
+                    if inst.op == Op::Continue && target.op == Op::For {
+                        changed |= spread(&mut self.is_useful, &target.results, &inst.operands);
+                    }
+                }
+                Op::Store | Op::Atomic | Op::AtomicCas => {
+                    if self.is_counted(func, inst.operands[0])
+                        && let Some(value) = inst.operands.last()
+                    {
+                        changed |= !std::mem::replace(&mut self.is_useful[value.index()], true);
+                    }
+                }
+                _ if inst.results.iter().any(|v| self.is_useful[v.index()]) => {
+                    for value in flows(func, inst) {
+                        changed |= !std::mem::replace(&mut self.is_useful[value.index()], true);
+                    }
+                }
+                _ => {}
+            }
+        }
+        changed
+    }
+}
+
+/// Marks each of `to` whose counterpart in `from` is marked.
+fn spread(marks: &mut [bool], from: &[Value], to: &[Value]) -> bool {
+    let mut changed = false;
+    for (from, to) in from.iter().zip(to) {
+        if marks[from.index()] && !marks[to.index()] {
+            marks[to.index()] = true;
+            changed = true;
+        }
+    }
+    changed
+}
+
+/// A loop's initial values and the parameters that take them.
+pub(crate) fn carried<'f>(func: &'f Function, inst: &'f Inst) -> (&'f [Value], &'f [Value]) {
+    let params = &func.region(inst.regions[0]).params;
+    if inst.op == Op::For { (&inst.operands[3..], &params[1..]) } else { (&inst.operands, params) }
+}
+
+/// The operands whose derivative may reach the results; numbers that say where, or whether, are none.
+fn flows<'f>(func: &Function, inst: &'f Inst) -> &'f [Value] {
+    let is_float = |value: Value| func.ty(value).element().is_some_and(Scalar::is_float);
+    match inst.op {
+        Op::Select => &inst.operands[1..],
+        Op::ExtractDyn => &inst.operands[..1],
+        Op::InsertDyn => &inst.operands[..2],
+        // From a number to another kind of number the derivative is zero, but bits may come back as a float.
+        Op::Cast if !is_float(inst.operands[0]) && is_float(inst.result()) => &[],
+        Op::Cast if is_float(inst.operands[0]) && !is_float(inst.result()) => &[],
+        Op::Bitcast | Op::Cast | Op::Call => &inst.operands,
+        Op::Construct | Op::Splat | Op::Extract | Op::Insert | Op::Dot | Op::MatMul | Op::Transpose => &inst.operands,
+        Op::And | Op::Or | Op::Xor | Op::Not | Op::Shl | Op::Shr | Op::MulHigh => &inst.operands,
+        op => match rule(op) {
+            Some(Rule::Whole(_) | Rule::Scalar(_)) => &inst.operands,
+            _ => &[],
+        },
+    }
+}
