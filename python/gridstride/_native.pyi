@@ -230,6 +230,36 @@ def launch(
     `CompileError`, `KernelFault`.
     """
 
+def adjoint_facts(
+    kernel: Kernel,
+    args: Iterable[Any],  # arguments, or their types
+    options: dict[str, Any] | None = None,
+    rank: int = 1,
+    wanted: Sequence[bool] | None = None,  # per parameter: whether its adjoint is (None: all)
+) -> list[dict[str, bool]]:
+    """What the kernel's adjoint kernel does with each argument.
+
+    reads: it loads from the array, which must hold what it held before the launch; writes: the kernel writes to it (and
+    the adjoint kernel may, where it reads it too: pass a copy); adjoint: it takes an adjoint; adds_only: every write is
+    an atomic addition, so that what was there before keeps its adjoint. Raises `CompileError` where there is no
+    gradient, with the line.
+    """
+
+def launch_adjoint(
+    kernel: Kernel,
+    dim: int | Iterable[int],
+    args: Iterable[Any],
+    adj_args: Iterable[Any],
+    device: str | None = None,
+    options: dict[str, Any] | None = None,
+) -> None:
+    """Runs the kernel's adjoint kernel over the launch that `dim` and `args` describe.
+
+    `adj_args` has an item a parameter: None where no adjoint is wanted, for an array one of its shape, for a value
+    (number, vector, struct) an array of one element, for a struct that holds arrays one that holds their adjoints.
+    Adjoints of what the kernel read grow; those of what it stored to are taken, and zero afterwards.
+    """
+
 def fast_launch(slow: Callable[..., Any], cpu: object, module: str, doc: str) -> Callable[..., Any]:
     """A `launch` for the package: usual launches run without a step through Python, the others are `slow`'s.
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import gridstride as wp
+from gridstride import _native
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "errors.md"
 SECTION = re.compile(r"^### `([a-z-]+)`\n(.*?)(?=^##)", re.MULTILINE | re.DOTALL)
@@ -31,7 +32,10 @@ def test_example(code, tmp_path):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     with pytest.raises(wp.CompileError) as error:
-        module.kernel.compile()
+        if code == "no-gradient":
+            _native.adjoint_facts(module.kernel, [wp.zeros(1, dtype=float), wp.zeros(1, dtype=int)])
+        else:
+            module.kernel.compile()
     assert [diagnostic[0] for diagnostic in error.value.diagnostics] == [code]
     assert f"error[{code}]" in str(error.value)
     assert "example.py:" in str(error.value)

@@ -85,7 +85,7 @@ mod tests {
             v3: i64 = const 0
             v4: array<f32, 1> = row v0, v3 {0}
             v5: array<f32, 1> = extract v1 {1}
-            v6: array<f32, 1> = local_array [4]
+            v6: array<f32, 1> = local_array {4}
             v7: array<f32, 1> = if v2 { yield v4 } else { yield v6 }
             v8: array<f32, 1> = select v2, v7, v5
             return

@@ -100,9 +100,9 @@ impl Sweep<'_> {
             ty,
         };
         if has_arrays(ty) && inst.op != Op::Load {
-            return self.refuse(inst, "the gradient of an array that is stored in an array is not known").help(
-                "pass the arrays as arguments of the kernel",
-            );
+            return self
+                .refuse(inst, "the gradient of an array that is stored in an array is not known")
+                .help("pass the arrays as arguments of the kernel");
         }
         match (inst.op, &inst.attr) {
             (Op::Load, _) => {
@@ -117,7 +117,8 @@ impl Sweep<'_> {
             }
             (Op::Atomic, &Attr::Atomic(op, _)) => self.reverse_atomic(inst, op, &place, access.rest[0], d_result),
             _ => {
-                self.refuse(inst, "`atomic_cas` of floats has no gradient").help("use `atomic_add`, `atomic_min` or `atomic_max`");
+                self.refuse(inst, "`atomic_cas` of floats has no gradient")
+                    .help("use `atomic_add`, `atomic_min` or `atomic_max`");
             }
         }
     }

@@ -76,7 +76,8 @@ impl Activity {
                 Op::If => {
                     for &arm in &inst.regions {
                         changed |= self.varying(func, arm, around);
-                        if let Some(end) = func.terminator(arm).map(|end| func.inst(end)).filter(|e| e.op == Op::Yield) {
+                        if let Some(end) = func.terminator(arm).map(|end| func.inst(end)).filter(|e| e.op == Op::Yield)
+                        {
                             changed |= spread(&mut self.varies, &end.operands, &inst.results);
                         }
                     }
@@ -126,7 +127,8 @@ impl Activity {
             match inst.op {
                 Op::If => {
                     for &arm in &inst.regions {
-                        if let Some(end) = func.terminator(arm).map(|end| func.inst(end)).filter(|e| e.op == Op::Yield) {
+                        if let Some(end) = func.terminator(arm).map(|end| func.inst(end)).filter(|e| e.op == Op::Yield)
+                        {
                             changed |= spread(&mut self.is_useful, &inst.results, &end.operands);
                         }
                         changed |= self.using(func, arm, around);

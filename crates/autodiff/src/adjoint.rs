@@ -44,11 +44,7 @@ pub struct Fact {
 /// The adjoint parameter of each parameter: `None` where it holds no floats.
 pub fn adjoint_params(params: &[Type]) -> Vec<Option<Type>> {
     let adjoint = |&ty: &Type| {
-        if leads_to_floats(ty) {
-            Some(ty)
-        } else {
-            has_floats(ty).then(|| Type::array(ty, 1))
-        }
+        if leads_to_floats(ty) { Some(ty) } else { has_floats(ty).then(|| Type::array(ty, 1)) }
     };
     params.iter().map(adjoint).collect()
 }
@@ -169,8 +165,11 @@ fn refuse_orders(primal: &Function, out: &Function, atomics: &[(InstId, InstId)]
         let is_there = listed(out).any(|(id, _)| id == copy);
         if is_there && used.contains(&out.inst(copy).result()) {
             let name = if out.inst(copy).op == Op::AtomicCas { "atomic_cas" } else { "an atomic operation" };
-            let message = format!("the gradient depends on the value that {name} gives, which depends on the order of the threads");
-            let help = "move it to a function with `@func_replay`, which gives the same value when the kernel runs again";
+            let message = format!(
+                "the gradient depends on the value that {name} gives, which depends on the order of the threads"
+            );
+            let help =
+                "move it to a function with `@func_replay`, which gives the same value when the kernel runs again";
             refused.push(Diagnostic::new("no-gradient", primal.inst(source).span, message).help(help));
         }
     }

@@ -22,7 +22,7 @@
 //! that is not wanted has its adjoint in the list, and it is never touched.
 //!
 //! The order of work: [`structure`](mod@structure) brings the kernel to one exit a region; [`memory`] says what a second
-//! run would load differently; [`activity`] what derivatives flow through; [`sweep`] and [`kept`] copy the computation,
+//! run would load differently; [`activity`] what derivatives flow through; [`sweep`], [`tape`] and [`kept`] copy the computation,
 //! [`reverse`](mod@reverse), [`linear`] and [`access`] add the adjoints, and what turns out not to be needed is removed.
 //!
 //! Griewank & Walther, "Evaluating Derivatives" (2008).
@@ -38,6 +38,7 @@ pub mod rules;
 mod structure;
 mod sweep;
 mod tangent;
+mod tape;
 mod trips;
 
 pub use adjoint::{Adjoint, Fact, Request, adjoint_params, reverse};

@@ -3,7 +3,7 @@
 //! In: a kernel in the form of [`crate::structure`]. Out: the memory that is *volatile*: loaded from where the same thread may have written before. All other memory reads the same at any time,
 //! if the differentiated kernel leaves its writes away. Volatile memory does not: what is loaded from it must be kept.
 
-pub use analysis::{Aliases, Root, roots};
+pub(crate) use analysis::{Aliases, Root, roots};
 use ir::{Function, Op, RegionId, Type, Value};
 use std::collections::HashSet;
 

@@ -211,9 +211,9 @@ impl Sweep<'_> {
             return;
         }
         if params.iter().any(|&v| tangent::has_arrays(primal.ty(v))) {
-            return self.refuse(inst, "the gradient of a loop that changes an array variable is not known").help(
-                "choose the array before the loop, or index one array",
-            );
+            return self
+                .refuse(inst, "the gradient of a loop that changes an array variable is not known")
+                .help("choose the array before the loop, or index one array");
         }
         let Some(record) = self.records.get(&id).cloned() else { panic!("a loop was not recorded") };
         let state: Vec<Value> = params.iter().copied().filter(|&v| self.is_summed(v)).collect();

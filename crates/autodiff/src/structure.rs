@@ -113,7 +113,9 @@ impl Structurer<'_> {
         let end = self.flatten(&frame, body);
         let n_carried = frame.carried.len();
         if end.left == Left::Nowhere {
-            self.append(body, inst.span, |b| drop(b.push(Op::Unreachable, &[], Attr::None, &[], &[])));
+            self.append(body, inst.span, |b| {
+                b.push(Op::Unreachable, &[], Attr::None, &[], &[]);
+            });
         } else if frame.results.is_none() {
             self.append(body, inst.span, |b| b.continue_(&end.exit));
         } else if !is_for && !exits.contains(&Op::Continue) {

@@ -18,7 +18,7 @@ use crate::activity::{Activity, Counterpart, carried};
 use crate::kept::Record;
 use crate::memory::{Aliases, Volatile, roots};
 use crate::tangent::{has_arrays, leads_to_floats, zero};
-use crate::trips::static_trips;
+use crate::tape::Tape;
 use diagnostics::Diagnostic;
 use ir::{Attr, Builder, Function, Inst, InstId, Op, RegionId, Scalar, Type, Value};
 use std::collections::{HashMap, HashSet};
@@ -42,7 +42,7 @@ pub(crate) struct Sweep<'a> {
     pub(crate) records: HashMap<InstId, Record>,
     /// Instructions with regions that push on a tape.
     pub(crate) recording: HashSet<InstId>,
-    is_used: Vec<bool>,
+    pub(crate) is_used: Vec<bool>,
     /// Arrays of the thread, made before all else.
     pub(crate) entry: Vec<InstId>,
     /// Copies of atomics whose result is used, and where they come from.
@@ -50,20 +50,6 @@ pub(crate) struct Sweep<'a> {
     /// Tapes whose length no one knows, and an instruction that pushes on each.
     pub(crate) unbounded: Vec<(Value, InstId)>,
     pub(crate) refused: Vec<Diagnostic>,
-}
-
-/// Values of one type, in the order in which they were first computed.
-pub(crate) struct Tape {
-    pub(crate) ty: Type,
-    pub(crate) array: Value,
-    pub(crate) at: Value,
-}
-
-/// How many values of a type are pushed; `source` is one of the instructions that push.
-struct Size {
-    ty: Type,
-    n: Option<u64>,
-    source: InstId,
 }
 
 /// Which copy is made.
@@ -146,70 +132,6 @@ impl<'a> Sweep<'a> {
         self.b.func.inst(id).result()
     }
 
-    /// Makes the tapes that the kernel needs, empty.
-    pub(crate) fn make_tapes(&mut self) {
-        let mut sizes = Vec::new();
-        self.count(self.primal.body, Some(1), false, &mut sizes);
-        for Size { ty, n, source } in sizes {
-            let fits = n.filter(|n| n.saturating_mul(ty.size()) <= MAX_TAPE);
-            let array = self.local_array(ty, fits.unwrap_or(1));
-            if fits.is_none() {
-                self.unbounded.push((array, source));
-            }
-            let at = self.b.int(Scalar::I64, 0);
-            self.tapes.push(Tape { ty, array, at });
-        }
-    }
-
-    /// Adds what a region pushes in `times` runs; `None` where that is not known.
-    fn count(
-        &mut self,
-        region: RegionId,
-        times: Option<u64>,
-        is_nested: bool,
-        sizes: &mut Vec<Size>,
-    ) -> bool {
-        let primal = self.primal;
-        let mut pushes = false;
-        for &id in &primal.region(region).insts {
-            let inst = primal.inst(id);
-            if is_nested && self.is_pushed(inst) {
-                pushes = true;
-                let ty = primal.ty(inst.result());
-                let at = sizes.iter().position(|known| known.ty == ty).unwrap_or_else(|| {
-                    sizes.push(Size { ty, n: Some(0), source: id });
-                    sizes.len() - 1
-                });
-                let sum = sizes[at].n.zip(times).and_then(|(n, times)| n.checked_add(times));
-                if sum.is_none() && sizes[at].n.is_some() {
-                    sizes[at].source = id;
-                }
-                sizes[at].n = sum;
-            }
-            let times = match inst.op {
-                Op::For => times.zip(static_trips(primal, id)).and_then(|(times, n)| times.checked_mul(n)),
-                Op::Loop => None,
-                _ => times,
-            };
-            for &inner in &inst.regions {
-                if self.count(inner, times, true, sizes) {
-                    self.recording.insert(id);
-                    pushes = true;
-                }
-            }
-        }
-        pushes
-    }
-
-    /// Whether a second run of the instruction may give another result.
-    fn is_pushed(&self, inst: &Inst) -> bool {
-        match inst.op {
-            Op::Load => self.volatile.is_volatile(&roots(self.primal, inst.operands[0])),
-            Op::Atomic | Op::AtomicCas => self.is_used[inst.result().index()],
-            _ => false,
-        }
-    }
-
     /// Copies the first `n` instructions of a region.
     pub(crate) fn forward(&mut self, region: RegionId, n: usize, mode: Mode) {
         for &id in &self.primal.region(region).insts[..n] {
@@ -254,40 +176,6 @@ impl<'a> Sweep<'a> {
         self.set(&inst.results, &results);
         if matches!(inst.op, Op::Atomic | Op::AtomicCas) {
             self.atomics.push((copy, id));
-        }
-    }
-
-    fn tape_of(&self, value: Value) -> usize {
-        let ty = self.primal.ty(value);
-        self.tapes.iter().position(|tape| tape.ty == ty).unwrap_or_else(|| panic!("no tape for {ty}"))
-    }
-
-    fn push_on_tape(&mut self, value: Value) {
-        let tape = self.tape_of(value);
-        let (array, at, value) = (self.tapes[tape].array, self.tapes[tape].at, self.value(value));
-        self.b.store(array, &[at], &[], &[], value);
-        self.advance_tape(tape);
-    }
-
-    fn read_from_tape(&mut self, value: Value) {
-        let tape = self.tape_of(value);
-        let (array, at) = (self.tapes[tape].array, self.tapes[tape].at);
-        self.values[value.index()] = Some(self.b.load(array, &[at], &[], &[]));
-        self.advance_tape(tape);
-    }
-
-    fn advance_tape(&mut self, tape: usize) {
-        let one = self.b.int(Scalar::I64, 1);
-        self.tapes[tape].at = self.b.binary(Op::Add, self.tapes[tape].at, one);
-    }
-
-    pub(crate) fn positions(&self) -> Vec<Value> {
-        self.tapes.iter().map(|tape| tape.at).collect()
-    }
-
-    pub(crate) fn set_positions(&mut self, positions: &[Value]) {
-        for (tape, &at) in self.tapes.iter_mut().zip(positions) {
-            tape.at = at;
         }
     }
 
@@ -518,6 +406,3 @@ impl Refusal<'_> {
         self.0.help = Some(text.into());
     }
 }
-
-/// Bytes that one tape of a thread takes at most.
-pub(crate) const MAX_TAPE: u64 = 1 << 16;

@@ -4,6 +4,7 @@
 //!
 //! ```text
 //! build: frontend::warp::lower_kernel ─> transform::optimize ─> Unit
+//! build_adjoint: frontend::warp::lower_kernel ─> autodiff::reverse ─> transform::optimize ─> Unit
 //! load:  Unit + Specialization ─> loaded before? ─> on disk? ─> codegen::compile ─> codegen::load
 //! ```
 //!
@@ -17,7 +18,8 @@ mod text;
 mod unit;
 mod writes;
 
+pub use autodiff::{Fact, Request, adjoint_params};
 pub use code::{Specialization, code_key, cpu_name, load};
 pub use codegen::{Error, LoadedModule, llvm_version};
 pub use text::{Stage, TextError, text};
-pub use unit::{Unit, build, lower, optimize};
+pub use unit::{Unit, build, build_adjoint, lower, optimize};

@@ -4,6 +4,7 @@
 
 use crate::counters::{Phase, record, timed};
 use crate::writes::written_params;
+use autodiff::{Fact, Request};
 use diagnostics::SourceMap;
 use frontend::{FuncSource, Host, HostValue, ObjectId, Options, Rejected};
 use ir::{FuncRef, Function, FunctionKind, Module, Type};
@@ -20,6 +21,8 @@ pub struct Unit {
     pub sources: SourceMap,
     /// Per parameter: whether the kernel may write to the array that it is given.
     pub written: Vec<bool>,
+    /// Of an adjoint kernel: what it does with each argument of the kernel that it differentiates.
+    pub facts: Vec<Fact>,
 }
 
 impl Unit {
@@ -49,20 +52,43 @@ pub fn build(host: &dyn Host, kernel: ObjectId, arg_types: &[Type], options: &Op
     Ok(optimize(lower(host, kernel, arg_types, options)?))
 }
 
+/// The optimized IR of a kernel's adjoint kernel.
+pub fn build_adjoint(
+    host: &dyn Host,
+    kernel: ObjectId,
+    arg_types: &[Type],
+    options: &Options,
+    request: &Request,
+) -> Result<Unit, Rejected> {
+    let frontend::Lowered { module, sources, launch_rank } = lower(host, kernel, arg_types, options)?;
+    match autodiff::reverse(&module, request) {
+        Ok(adjoint) => {
+            let lowered = frontend::Lowered { module: adjoint.module, sources, launch_rank };
+            Ok(Unit { facts: adjoint.facts, ..optimize_for(lowered, !request.overlap) })
+        }
+        Err(diagnostics) => Err(Rejected { diagnostics, sources }),
+    }
+}
+
 /// The rest of [`build`], for IR that is there already.
 pub fn optimize(lowered: frontend::Lowered) -> Unit {
+    optimize_for(lowered, false)
+}
+
+/// With `are_distinct`, no two arguments share memory.
+fn optimize_for(lowered: frontend::Lowered, are_distinct: bool) -> Unit {
     let frontend::Lowered { mut module, sources, launch_rank } = lowered;
     timed(Phase::Optimized, || {
         transform::optimize(&mut module);
         // Only now do accesses name the kernel's own parameters.
         let mut kernels = module.funcs.iter_mut().filter(|func| func.kind == FunctionKind::Kernel);
-        if kernels.any(|kernel| transform::demote_atomics(kernel, launch_rank).0) {
+        if kernels.any(|kernel| transform::demote_atomics(kernel, launch_rank, are_distinct).0) {
             transform::optimize(&mut module);
         }
     });
     let kernel = module.kernel().unwrap_or_else(|| panic!("no kernel is left after optimization:\n{module}"));
     let written = written_params(module.func(kernel));
-    Unit { module, kernel, sources, written }
+    Unit { module, kernel, sources, written, facts: Vec::new() }
 }
 
 /// Passes every question on and measures how long sources take to read.

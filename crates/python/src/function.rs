@@ -63,6 +63,8 @@ pub(crate) struct Kernel {
     last_options: Mutex<Option<(Py<PyDict>, CompileOptions)>>,
     /// Code of the closed signature for the options in force.
     pub(crate) plans: Plans,
+    /// Signatures of its adjoint kernels.
+    pub(crate) adjoints: Mutex<Vec<Arc<Signature>>>,
 }
 
 #[derive(Debug)]
@@ -106,6 +108,7 @@ impl Kernel {
             open: Mutex::default(),
             last_options: Mutex::default(),
             plans: Plans::default(),
+            adjoints: Mutex::default(),
         })
     }
 
@@ -148,7 +151,10 @@ impl Kernel {
 
     /// "kernel `k`, argument 2 `x`", where messages about an argument begin.
     fn place(&self, index: usize) -> String {
-        format!("kernel `{}`, argument {} `{}`", self.name, index + 1, self.params[index].name)
+        match self.params.get(index) {
+            Some(param) => format!("kernel `{}`, argument {} `{}`", self.name, index + 1, param.name),
+            None => format!("kernel `{}`, an adjoint", self.name),
+        }
     }
 
     /// The exception for an argument that does not fit; `expected` names the parameter's type.

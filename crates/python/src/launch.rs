@@ -339,7 +339,7 @@ pub(crate) fn kernel_of<'a, 'py>(kernel: &'a Bound<'py, PyAny>) -> PyResult<&'a 
     })
 }
 
-fn parse_device(device: Option<&Bound<'_, PyAny>>) -> PyResult<Device> {
+pub(crate) fn parse_device(device: Option<&Bound<'_, PyAny>>) -> PyResult<Device> {
     let Some(device) = device.filter(|device| !device.is_none()) else { return Ok(Device::Cpu) };
     if device.is(pyo3::intern!(device.py(), "cpu")) {
         return Ok(Device::Cpu);

@@ -3,6 +3,7 @@
 //! In: Python objects. Out: calls of the crates below, whose results and errors become Python objects. Nothing is
 //! decided here that could be decided, and tested, without Python. `python/gridstride/_native.pyi` is the interface.
 
+mod adjoint;
 mod array;
 mod bytes;
 mod call;
@@ -176,6 +177,8 @@ fn native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("KernelFault", py.get_type::<errors::KernelFault>())?;
     m.add("ArgumentError", errors::argument_error_type(py)?)?;
     m.add_function(wrap_pyfunction!(launch::launch, m)?)?;
+    m.add_function(wrap_pyfunction!(adjoint::adjoint_facts, m)?)?;
+    m.add_function(wrap_pyfunction!(adjoint::launch_adjoint, m)?)?;
     m.add_function(wrap_pyfunction!(fast::fast_launch, m)?)?;
     m.add_function(wrap_pyfunction!(recorded::fast_recorded, m)?)?;
     m.add_function(wrap_pyfunction!(state::set_launch_state, m)?)?;

@@ -70,6 +70,10 @@ pub(crate) struct Packed {
 
 impl Signature {
     pub(crate) fn new(types: Vec<Type>) -> Signature {
+        Signature::with_variants(types, Variants::default())
+    }
+
+    pub(crate) fn with_variants(types: Vec<Type>, variants: Variants) -> Signature {
         let mut n_words = 0;
         let slot = |&ty: &Type| {
             let n_bytes = ty.size() as usize;
@@ -83,7 +87,7 @@ impl Signature {
             Slot { word, n_bytes, kind }
         };
         let slots = types.iter().map(slot).collect();
-        Signature { types, slots, n_words, variants: Variants::default(), places: OnceLock::new() }
+        Signature { types, slots, n_words, variants, places: OnceLock::new() }
     }
 
     /// Packs all arguments.
@@ -171,6 +175,12 @@ impl Signature {
     /// The first word of an argument.
     pub(crate) fn word_of(&self, param: usize) -> usize {
         self.slots[param].word
+    }
+
+    /// The words of one argument.
+    pub(crate) fn words_of<'w>(&self, index: usize, words: &'w [u64]) -> &'w [u64] {
+        let slot = &self.slots[index];
+        &words[slot.word..slot.word + slot.n_bytes.div_ceil(8)]
     }
 
     pub(crate) fn n_words(&self) -> usize {

@@ -9,7 +9,7 @@ use crate::host::LiveHost;
 use crate::options::{CompileOptions, disk_cache};
 use crate::watch::Watch;
 use ir::Type;
-use pipeline::{LoadedModule, Specialization, Unit};
+use pipeline::{LoadedModule, Request, Specialization, Unit};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use runtime::EntryPoint;
@@ -23,8 +23,17 @@ type Outcome<T> = Result<Arc<T>, Arc<Failure>>;
 /// Units and code of one signature.
 #[derive(Default)]
 pub(crate) struct Variants {
+    /// Set where the code is that of the kernel's adjoint kernel.
+    adjoint: Option<Differentiated>,
     units: Mutex<Vec<(UnitKey, Outcome<Unit>)>>,
     codes: Mutex<Vec<(UnitKey, bool, Outcome<Ready>)>>,
+}
+
+/// What an adjoint kernel is made from.
+pub(crate) struct Differentiated {
+    /// Types of the kernel's own arguments.
+    pub(crate) types: Vec<Type>,
+    pub(crate) request: Request,
 }
 
 /// What the IR depends on besides the signature.
@@ -87,6 +96,14 @@ impl Plans {
 }
 
 impl Variants {
+    pub(crate) fn of_adjoint(adjoint: Differentiated) -> Variants {
+        Variants { adjoint: Some(adjoint), ..Variants::default() }
+    }
+
+    pub(crate) fn adjoint(&self) -> Option<&Differentiated> {
+        self.adjoint.as_ref()
+    }
+
     /// The optimized IR of a kernel for this signature.
     pub(crate) fn unit(&self, kernel: &Bound<'_, Kernel>, types: &[Type], key: UnitKey) -> PyResult<Arc<Unit>> {
         let py = kernel.py();
@@ -95,7 +112,7 @@ impl Variants {
             Some(outcome) => outcome,
             None => {
                 // Without the lock: the kernel's source may run Python code that launches it.
-                let outcome = build(kernel, types, key)?;
+                let outcome = self.build(kernel, types, key)?;
                 let mut units = lock(&self.units);
                 match units.iter().find(|(known, _)| *known == key) {
                     Some((_, first)) => first.clone(),
@@ -135,16 +152,22 @@ impl Variants {
         lock(&self.codes).push((key, is_contiguous, outcome.clone()));
         outcome.map_err(|failure| failure.raise(py))
     }
-}
 
-/// The unit or why there is none; an error where Python was interrupted meanwhile, which says nothing of the kernel.
-fn build(kernel: &Bound<'_, Kernel>, types: &[Type], key: UnitKey) -> PyResult<Outcome<Unit>> {
-    let host = LiveHost::new(kernel.py());
-    let id = host.register(kernel.as_any());
-    let unit = pipeline::build(&host, id, types, &key.options.for_rank(key.rank));
-    host.interrupted()?;
-    let name = &kernel.get().name;
-    Ok(unit.map(Arc::new).map_err(|rejected| Arc::new(Failure::rejected("kernel", name, &rejected))))
+    /// The unit or why there is none; an error where Python was interrupted meanwhile, which says nothing of the kernel.
+    fn build(&self, kernel: &Bound<'_, Kernel>, types: &[Type], key: UnitKey) -> PyResult<Outcome<Unit>> {
+        let host = LiveHost::new(kernel.py());
+        let id = host.register(kernel.as_any());
+        let options = key.options.for_rank(key.rank);
+        let (what, unit) = match &self.adjoint {
+            None => ("kernel", pipeline::build(&host, id, types, &options)),
+            Some(Differentiated { types, request }) => {
+                ("gradient of kernel", pipeline::build_adjoint(&host, id, types, &options, request))
+            }
+        };
+        host.interrupted()?;
+        let name = &kernel.get().name;
+        Ok(unit.map(Arc::new).map_err(|rejected| Arc::new(Failure::rejected(what, name, &rejected))))
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

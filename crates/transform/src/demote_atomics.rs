@@ -11,20 +11,21 @@
 //! ```
 //!
 //! Legal where the kernel writes one array parameter only of that scalar type (two parameters may be views of the same
-//! memory), every write of it goes to the element with the thread's own index in each dimension of the launch, and no
-//! array reaches the kernel inside a struct.
+//! memory, unless the caller says that they are not), every write of it goes to the element with the thread's own index
+//! in each dimension of the launch, and no array reaches the kernel inside a struct.
 
 use crate::Changed;
 use ir::{AtomicOp, Attr, Function, FunctionKind, Inst, InstId, LeafKind, Op, Scalar, TypeKind, Value, ValueDef};
 
-/// Demotes the atomics of a kernel that is launched over `rank` dimensions.
-pub fn demote_atomics(func: &mut Function, rank: u32) -> Changed {
+/// Demotes the atomics of a kernel that is launched over `rank` dimensions. With `are_distinct`, no two of its arrays
+/// share memory.
+pub fn demote_atomics(func: &mut Function, rank: u32, are_distinct: bool) -> Changed {
     if func.kind != FunctionKind::Kernel || func.params.iter().any(|param| hides_an_array(param.ty)) {
         return Changed(false);
     }
     let private: Vec<InstId> = (0..func.insts.len() as u32)
         .map(InstId)
-        .filter(|&id| plain_op(func.inst(id)).is_some() && is_private(func, id, rank))
+        .filter(|&id| plain_op(func.inst(id)).is_some() && is_private(func, id, rank, are_distinct))
         .collect();
     let mut changed = false;
     for region in 0..func.regions.len() {
@@ -61,7 +62,7 @@ fn plain_op(inst: &Inst) -> Option<Op> {
 }
 
 /// Whether the element of an atomic is reached by its own thread only.
-fn is_private(func: &Function, id: InstId, rank: u32) -> bool {
+fn is_private(func: &Function, id: InstId, rank: u32, are_distinct: bool) -> bool {
     let atomic = func.inst(id);
     let array = atomic.operands[0];
     let written = scalars_written(func, atomic);
@@ -72,7 +73,11 @@ fn is_private(func: &Function, id: InstId, rank: u32) -> bool {
         }
         let overlaps = scalars_written(func, inst).iter().any(|scalar| written.contains(scalar));
         // Same bits under another type: a view may be reinterpreted, so sizes count, not names.
-        if is_same { has_own_index(func, inst, rank) } else { !overlaps }
+        if is_same {
+            has_own_index(func, inst, rank)
+        } else {
+            !overlaps || are_distinct && is_param(func, inst.operands[0])
+        }
     }) && is_param(func, array)
 }
 
@@ -143,7 +148,7 @@ mod tests {
 
     fn check(text: &str, rank: u32) -> String {
         let mut module = ir::parse::parse_module(text).unwrap_or_else(|error| panic!("{error:?}"));
-        let changed = demote_atomics(&mut module.funcs[0], rank);
+        let changed = demote_atomics(&mut module.funcs[0], rank, false);
         assert!(ir::verify::verify(&module).is_ok(), "{module}");
         let text = module.to_string();
         assert_eq!(changed.0, !text.contains("atomic"), "{text}");

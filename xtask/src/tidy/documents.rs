@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const ERRORS: &str = "docs/errors.md";
 pub(crate) const OPS: &str = "docs/ops.md";
 
-/// Every code that the front end reports has a section in docs/errors.md, and every section a code.
+/// Every code that the compiler reports of a program has a section in docs/errors.md, and every section a code.
 pub(super) fn check_errors(tree: &Tree) -> Vec<Finding> {
     let Some(page) = tree.file(ERRORS) else {
         return vec![Finding { path: ERRORS.into(), line: 1, message: "is missing".into() }];
@@ -31,7 +31,8 @@ pub(super) fn check_errors(tree: &Tree) -> Vec<Finding> {
 /// Codes by their first place.
 fn codes_in_use(tree: &Tree) -> BTreeMap<String, (String, usize)> {
     let mut codes = BTreeMap::new();
-    for file in tree.with_extension("rs").filter(|file| file.path.starts_with("crates/frontend/src/")) {
+    let reports = |path: &str| ["crates/frontend/src/", "crates/autodiff/src/"].iter().any(|at| path.starts_with(at));
+    for file in tree.with_extension("rs").filter(|file| reports(&file.path)) {
         // The blanked text says where code is; the literal itself is read from the source at the same place.
         let code = rust_code(&file.text);
         for call in CALLS {
