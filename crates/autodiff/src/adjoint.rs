@@ -33,6 +33,8 @@ pub struct Adjoint {
 pub struct Fact {
     /// It loads from the array, as it was before the launch.
     pub reads: bool,
+    /// The kernel loads from the array.
+    pub loads: bool,
     /// The kernel writes to the array.
     pub writes: bool,
     /// There is an adjoint for it.
@@ -206,6 +208,9 @@ fn facts(primal: &Function, out: &Function, adjoints: &[Option<Type>]) -> Vec<Fa
         }
     }
     for (_, inst) in listed(primal) {
+        if matches!(inst.op, Op::Load) {
+            mark(&mut facts, primal, inst.operands[0], &|fact| fact.loads = true);
+        }
         let is_add = matches!(inst.attr, Attr::Atomic(ir::AtomicOp::Add | ir::AtomicOp::Sub, _));
         if matches!(inst.op, Op::Store | Op::Atomic | Op::AtomicCas) {
             mark(&mut facts, primal, inst.operands[0], &|fact| {

@@ -53,6 +53,7 @@ pub(crate) fn adjoint_facts<'py>(
         for fact in &unit.facts {
             let entry = PyDict::new(py);
             entry.set_item("reads", fact.reads)?;
+            entry.set_item("loads", fact.loads)?;
             entry.set_item("writes", fact.writes)?;
             entry.set_item("adjoint", fact.has_adjoint)?;
             entry.set_item("adds_only", fact.only_adds)?;
@@ -107,8 +108,17 @@ pub(crate) fn launch_adjoint<'py>(
         if overlap(&signature, &words) {
             signature = adjoint_signature(kernel.get(), types, Request { overlap: true, ..request });
         }
-        let job =
-            Prepared { kernel, signature: &signature, words: &words, packed: &packed, grid, device, compile, options };
+        let job = Prepared {
+            kernel,
+            signature: &signature,
+            words: &words,
+            packed: &packed,
+            grid,
+            device,
+            compile,
+            options,
+            on_tape: None,
+        };
         job.run().map(|_| ())
     })
 }
@@ -157,6 +167,6 @@ fn check_shape(
 /// Whether any two arrays may share memory: the ranges of addresses that they lie in meet.
 pub(crate) fn overlap(signature: &Signature, words: &[u64]) -> bool {
     let mut spans: Vec<_> = signature.places().iter().filter_map(|place| place.span(words)).collect();
-    spans.sort_unstable_by_key(|span| span.start);
-    spans.windows(2).any(|pair| pair[1].start < pair[0].end)
+    spans.sort_unstable_by_key(|span| span.lo);
+    spans.windows(2).any(|pair| pair[1].lo < pair[0].hi)
 }
