@@ -3,6 +3,7 @@
 //! The Python crate implements [`Host`] over live objects; tests implement it over tables. Captured values are
 //! copied by value when the kernel is lowered: what the IR holds never changes behind its back.
 
+use crate::Dialect;
 use ir::{Const, Scalar, Type};
 use ruff_python_ast::{ParameterWithDefault, Parameters};
 use std::sync::Arc;
@@ -127,6 +128,7 @@ pub struct FuncSource {
     pub first_line: u32,
     pub params: Vec<ParamSource>,
     pub returns: Option<TypePattern>,
+    pub dialect: Dialect,
 }
 
 /// The running program. `scope` is the kernel or function in whose closure and globals a name is looked up.
@@ -141,6 +143,10 @@ pub trait Host {
     fn attribute(&self, object: ObjectId, name: &str) -> Option<HostValue>;
     /// Value of a Python expression in the function's scope, with `locals` shadowing it (`wp.static`).
     fn evaluate(&self, scope: ObjectId, expression: &str, locals: &[(String, HostValue)]) -> Result<HostValue, String>;
+    /// What a host array holds: element type, shape, and the constants of its elements' leaves in row-major order.
+    fn constant_array(&self, _object: ObjectId) -> Option<(Type, Vec<u64>, Vec<Const>)> {
+        None
+    }
     /// A name of an object for messages.
     fn describe(&self, object: ObjectId) -> String;
 }

@@ -1,14 +1,18 @@
 //! Python source in, typed IR out.
 //!
 //! A kernel's file is parsed once; the function is found by its first line; names are resolved through [`Host`],
-//! which stands for the running Python program. One folder a dialect: [`warp`] is the first.
+//! which stands for the running Python program. [`warp`] has the walk over a body, which every dialect shares, and what
+//! is Warp's own; `numba` has what numba.cuda means by the same syntax. A function says which [`Dialect`] it is in.
 
 pub mod host;
+mod numba;
+mod rules;
 pub mod source;
 pub mod table;
 pub mod warp;
 
 pub use host::{FuncSource, Host, HostValue, ObjectId, ParamSource, Passing, TypePattern};
+pub use rules::Dialect;
 
 use diagnostics::{Diagnostic, SourceMap};
 use ir::Module;

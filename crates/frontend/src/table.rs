@@ -10,7 +10,7 @@
 //! assert_eq!(lowered.unwrap().module.funcs[0].name, "twice");
 //! ```
 
-use crate::{FuncSource, Host, HostValue, ObjectId, ParamSource, Passing, TypePattern, warp};
+use crate::{Dialect, FuncSource, Host, HostValue, ObjectId, ParamSource, Passing, TypePattern, warp};
 use diagnostics::SourceFile;
 use ir::{Const, Type};
 use ruff_python_ast::{Expr, ExprCall, Number, Operator, Stmt, StmtClassDef, StmtFunctionDef, UnaryOp};
@@ -99,6 +99,7 @@ impl TableHost {
             first_line: source.position(start.into()).0,
             params,
             returns: def.returns.as_deref().map(|expr| self.pattern(expr)).transpose()?,
+            dialect: Dialect::Warp,
         };
         let id = self.add(Object::Func(Arc::new(func)));
         self.define(def.name.as_str(), HostValue::Func(id));

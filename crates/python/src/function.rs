@@ -5,7 +5,8 @@ use crate::options::CompileOptions;
 use crate::pack::Signature;
 use crate::pattern::{find_pattern, pattern};
 use crate::plan::Plans;
-use frontend::TypePattern;
+use crate::types::PyIrType;
+use frontend::{Dialect, TypePattern};
 use ir::Type;
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
@@ -21,6 +22,7 @@ pub(crate) struct Function {
     pub(crate) annotations: Py<PyDict>,
     /// Every function of this name that a call may choose from; the list may grow later.
     pub(crate) overloads: Py<PyList>,
+    pub(crate) dialect: Dialect,
 }
 
 #[pymethods]
@@ -33,8 +35,8 @@ impl Function {
         overloads: Py<PyList>,
         _args: &Bound<'_, PyTuple>,
         _kwargs: Option<&Bound<'_, PyDict>>,
-    ) -> Function {
-        Function { pyfunc, annotations, overloads }
+    ) -> PyResult<Function> {
+        Ok(Function { pyfunc, annotations, overloads, dialect: dialect(_kwargs)? })
     }
 
     #[getter]
@@ -65,6 +67,7 @@ pub(crate) struct Kernel {
     pub(crate) plans: Plans,
     /// Signatures of its adjoint kernels.
     pub(crate) adjoints: Mutex<Vec<Arc<Signature>>>,
+    pub(crate) dialect: Dialect,
 }
 
 #[derive(Debug)]
@@ -109,7 +112,16 @@ impl Kernel {
             last_options: Mutex::default(),
             plans: Plans::default(),
             adjoints: Mutex::default(),
+            dialect: dialect(_kwargs)?,
         })
+    }
+
+    /// The argument types that launches have met so far.
+    #[getter]
+    fn _signatures(&self) -> Vec<Vec<PyIrType>> {
+        let open = self.open.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let all = self.closed.iter().chain(open.iter());
+        all.map(|signature| signature.types.iter().map(|&ty| PyIrType(ty)).collect()).collect()
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -169,6 +181,15 @@ impl Kernel {
             Mismatch::Python(error) => error,
         }
     }
+}
+
+/// The dialect that a function is made for: `dialect="numba"`, or Warp's.
+fn dialect(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Dialect> {
+    let given = keywords.map(|keywords| keywords.get_item("dialect")).transpose()?.flatten();
+    Ok(match given {
+        Some(name) if name.extract::<&str>()? == "numba" => Dialect::Numba,
+        _ => Dialect::Warp,
+    })
 }
 
 /// Names of a Python function's parameters, in order: positional ones, then keyword-only ones.

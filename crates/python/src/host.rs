@@ -3,12 +3,14 @@
 //! In: a kernel or function object. Out: its source, and the values of the names it uses, copied as they are now.
 
 use crate::function::{Function, Kernel, annotation, param_names};
+use crate::types::PyIrType;
 use crate::value::{Found, to_host_value, to_python};
-use frontend::{FuncSource, Host, HostValue, ObjectId, ParamSource, Passing, TypePattern};
+use frontend::{Dialect, FuncSource, Host, HostValue, ObjectId, ParamSource, Passing, TypePattern};
+use ir::{Const, Type};
 use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple};
+use pyo3::types::{PyBool, PyComplex, PyDict, PyFloat, PyInt, PyString, PyTuple, PyType};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -112,7 +114,17 @@ impl<'py> LiveHost<'py> {
             first_line: code.getattr(intern!(py, "co_firstlineno"))?.extract()?,
             params: params.collect(),
             returns,
+            dialect: self.dialect(id),
         })
+    }
+
+    fn dialect(&self, id: ObjectId) -> Dialect {
+        let object = self.object(id);
+        match (object.cast::<Kernel>(), object.cast::<Function>()) {
+            (Ok(kernel), _) => kernel.get().dialect,
+            (_, Ok(function)) => function.get().dialect,
+            _ => Dialect::Warp,
+        }
     }
 
     #[allow(clippy::type_complexity)]
@@ -165,6 +177,9 @@ impl<'py> LiveHost<'py> {
         if let Some(found) = py.import(intern!(py, "builtins"))?.getattr_opt(name)? {
             return Ok(Some(found));
         }
+        if self.dialect(scope) != Dialect::Warp {
+            return Ok(None);
+        }
         // As in Warp, a kernel may leave out the module of a function or type of the language.
         let found = py.import(intern!(py, "gridstride._builtins"))?.call_method1(intern!(py, "find"), (name,))?;
         Ok(if found.is_none() { None } else { Some(found) })
@@ -191,6 +206,19 @@ impl<'py> LiveHost<'py> {
         let value = builtins.call_method1(intern!(py, "eval"), (code, names))?;
         Ok(self.host_value(&value))
     }
+}
+
+/// Whether a value is Python's `int`, `float`, `bool` or `complex`.
+fn is_number_class(value: &Bound<'_, PyAny>) -> bool {
+    let py = value.py();
+    value.is(py.get_type::<PyInt>())
+        || value.is(py.get_type::<PyFloat>())
+        || value.is(py.get_type::<PyBool>())
+        || value.is(py.get_type::<PyComplex>())
+}
+
+fn name_of(class: &Bound<'_, PyAny>) -> String {
+    class.getattr(intern!(class.py(), "__name__")).and_then(|name| name.extract()).unwrap_or_default()
 }
 
 /// Free variables of a function and their values; none for one that has no value yet.
@@ -231,7 +259,12 @@ impl Host for LiveHost<'_> {
     }
 
     fn lookup(&self, scope: ObjectId, name: &str) -> Option<HostValue> {
-        self.find_name(scope, name).ok()?.map(|value| self.host_value(&value))
+        let value = self.find_name(scope, name).ok()??;
+        // Warp reads Python's number classes as types of its own; elsewhere they are functions.
+        if self.dialect(scope) == Dialect::Numba && value.cast::<PyType>().is_ok() && is_number_class(&value) {
+            return Some(HostValue::Builtin(name_of(&value)));
+        }
+        Some(self.host_value(&value))
     }
 
     fn attribute(&self, object: ObjectId, name: &str) -> Option<HostValue> {
@@ -247,6 +280,17 @@ impl Host for LiveHost<'_> {
             let class = error.get_type(self.py).name().map_or_else(|_| "error".to_owned(), |name| name.to_string());
             format!("{class}: {}", error.value(self.py))
         })
+    }
+
+    fn constant_array(&self, object: ObjectId) -> Option<(Type, Vec<u64>, Vec<Const>)> {
+        let module = self.py.import(intern!(self.py, "gridstride.numba._dtypes")).ok()?;
+        let found = module.call_method1(intern!(self.py, "constant"), (self.object(object),)).ok()?;
+        let (ty, shape, bytes): (PyIrType, Vec<u64>, Vec<u8>) = found.extract().ok()?;
+        let mut constants = Vec::new();
+        for element in bytes.chunks(ty.0.size().max(1) as usize) {
+            constants.extend(crate::bytes::read_leaves(ty.0, element)?);
+        }
+        Some((ty.0, shape, constants))
     }
 
     fn describe(&self, object: ObjectId) -> String {

@@ -10,7 +10,7 @@ use crate::pattern::{fits, pattern_name};
 use crate::plan::Variants;
 use crate::tape::{Place, places};
 use crate::types::user_name;
-use frontend::TypePattern;
+use frontend::{Dialect, TypePattern};
 use ir::{LeafKind, Scalar, Type, TypeKind};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -340,7 +340,11 @@ pub(crate) fn infer_types(kernel: &Kernel, args: &[Bound<'_, PyAny>]) -> PyResul
         if let TypePattern::Is(ty) = pattern {
             return Ok(*ty);
         }
-        let found = natural_type(arg)?.or_else(|| shaped_type(pattern, arg));
+        let own = match kernel.dialect {
+            Dialect::Numba => numba_type(arg)?,
+            Dialect::Warp => natural_type(arg)?,
+        };
+        let found = own.or_else(|| shaped_type(pattern, arg));
         match found {
             Some(ty) if fits(pattern, ty) => Ok(ty),
             Some(_) => shaped_type(pattern, arg).ok_or_else(|| refused(Mismatch::Given(describe(arg)))),
@@ -348,6 +352,22 @@ pub(crate) fn infer_types(kernel: &Kernel, args: &[Bound<'_, PyAny>]) -> PyResul
         }
     };
     args.iter().enumerate().map(infer).collect()
+}
+
+/// The type that a value has for Numba: Python's int is int64, or uint64 where only that holds it; its float is float64.
+fn numba_type(value: &Bound<'_, PyAny>) -> PyResult<Option<Type>> {
+    if value.is_exact_instance_of::<PyInt>() {
+        let is_signed = value.extract::<i64>().is_ok();
+        return Ok(Some(Type::scalar(if is_signed { Scalar::I64 } else { Scalar::U64 })));
+    }
+    if value.is_exact_instance_of::<PyFloat>() {
+        return Ok(Some(Type::scalar(Scalar::F64)));
+    }
+    if let Ok(items) = value.cast::<PyTuple>() {
+        let items = items.iter().map(|item| numba_type(&item)).collect::<PyResult<Option<Vec<_>>>>()?;
+        return Ok(items.map(Type::tuple));
+    }
+    natural_type(value)
 }
 
 /// The type that a value has by itself: Python's int is int32, its float is float32.

@@ -54,6 +54,9 @@ pub(crate) fn to_host_value<'py>(value: &Bound<'py, PyAny>) -> PyResult<Found<'p
     if let Some(name) = builtin_name(value)? {
         return Ok(Found::Value(HostValue::Builtin(name)));
     }
+    if let Some(found) = crate::numpy::of_numba(value)? {
+        return Ok(Found::Value(found));
+    }
     if value.cast::<PyIrType>().is_err() {
         if let Ok(items) = value.cast::<PyTuple>() {
             return Ok(Found::Tuple(items.iter().collect()));
@@ -120,7 +123,10 @@ fn builtin_name(value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     if let Some(name) = value.getattr_opt(intern!(py, "__gs_builtin__"))? {
         return Ok(name.extract::<String>().ok());
     }
-    Ok(names(py)?.get(&(value.as_ptr() as usize)).cloned())
+    if let Some(name) = names(py)?.get(&(value.as_ptr() as usize)) {
+        return Ok(Some(name.clone()));
+    }
+    crate::numpy::ufunc_name(value)
 }
 
 /// Functions of `math` and `builtins` by address; the modules keep them alive.
@@ -128,12 +134,17 @@ fn names(py: Python<'_>) -> PyResult<&'static HashMap<usize, String>> {
     static NAMES: PyOnceLock<HashMap<usize, String>> = PyOnceLock::new();
     NAMES.get_or_try_init(py, || {
         let mut names = HashMap::new();
-        for module in ["builtins", "math"] {
+        for module in ["builtins", "math", "cmath", "operator"] {
             let members = py.import(module)?.dict();
             for (name, member) in members.iter() {
                 let name: String = name.extract()?;
                 if member.is_callable() && !name.starts_with('_') {
-                    let builtin = if name == "fabs" { "abs".to_owned() } else { name };
+                    let builtin = match (module, name.as_str()) {
+                        (_, "fabs") => "abs".to_owned(),
+                        // Python's own `pow` keeps integers.
+                        ("math", "pow") | ("cmath" | "operator", _) => format!("{module}.{name}"),
+                        _ => name,
+                    };
                     names.insert(member.as_ptr() as usize, builtin);
                     // Interpreters may drop a module; its functions must not make room for others.
                     std::mem::forget(member.unbind());

@@ -4,7 +4,7 @@
 //! value anew and binding it to its name: `v.x = 1.0` is `v = insert v, 1.0 {0}`.
 
 use super::lower::{Binding, Lower, Reported, Result, Scope};
-use super::operand::{Operand, default_scalar};
+use super::operand::Operand;
 use super::subscript::{Access, Piece, PieceKind, Place};
 use crate::{HostValue, TypePattern};
 use diagnostics::Span;
@@ -67,6 +67,7 @@ impl Lower<'_, '_> {
         };
         match bottom {
             Place::Memory(_) | Place::Name(..) => Ok(place),
+            Place::Operand(_) if self.rules.write.is_some() => Ok(place),
             Place::Operand(_) if is_view => {
                 let span = self.span_of(target);
                 let report = self
@@ -93,6 +94,11 @@ impl Lower<'_, '_> {
 
     /// Writes an operand to a place.
     fn write(&mut self, place: Place, value: &Operand, span: Span) -> Result<()> {
+        if let Some(write) = self.rules.write
+            && write(self, &place, value, span)?
+        {
+            return Ok(());
+        }
         if self.type_of(value).is_none() {
             // A module, a function, a string: the report of `value` says that no kernel can hold it.
             self.value(value, span)?;
@@ -132,7 +138,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    fn store(&mut self, access: &Access, value: Value) {
+    pub(crate) fn store(&mut self, access: &Access, value: Value) {
         self.check_finite(access, value);
         self.b().store(access.array, &access.indices, &access.path, &access.path_indices, value);
     }
@@ -185,7 +191,8 @@ impl Lower<'_, '_> {
         let sides = super::operator::Sides { left: at, right: span, whole: self.span_of(stmt) };
         let value = self.expr(&stmt.value);
         let (place, value) = (place?, value?);
-        if let Some(op) = atomic_op(stmt.op)
+        if self.rules.is_update_atomic
+            && let Some(op) = atomic_op(stmt.op)
             && self.atomic_update(op, &place, &value, sides.whole, span)?
         {
             return Ok(());
@@ -280,7 +287,7 @@ impl Lower<'_, '_> {
                 return Ok(Operand::Static(HostValue::Scalar(scalar, constant)));
             }
         } else if let Operand::Static(value) = &operand
-            && default_scalar(value).map(Type::scalar) == Some(ty)
+            && (self.rules.literal)(value).map(Type::scalar) == Some(ty)
         {
             return Ok(operand);
         }

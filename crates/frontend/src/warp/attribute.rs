@@ -16,6 +16,11 @@ impl Lower<'_, '_> {
         let base = self.place(&expr.value)?;
         let name = expr.attr.as_str();
         let span = self.span_of(expr);
+        if let Some(attribute) = self.rules.attribute
+            && let Some(place) = attribute(self, &base, name, expr)?
+        {
+            return Ok(place);
+        }
         let ty = self.place_type(&base);
         // A literal's default type says nothing about its attributes.
         if let Place::Operand(Operand::Static(value)) | Place::Name(_, Operand::Static(value)) = &base
@@ -53,7 +58,7 @@ impl Lower<'_, '_> {
     fn array_attribute(&mut self, value: Value, array: Type, name: &str) -> Option<Operand> {
         let (_, rank) = array.as_array()?;
         let is_indexed = self.ty(value) != array;
-        let mut extent = |dim| if is_indexed { self.indexed_extent(value, dim) } else { self.extent_i32(value, dim) };
+        let mut extent = |dim| if is_indexed { self.indexed_extent(value, dim) } else { self.extent_of(value, dim) };
         Some(match name {
             "shape" if is_indexed => Operand::Tuple((0..rank).map(|dim| Operand::Value(extent(dim))).collect()),
             "shape" => Operand::Shape(value),
@@ -116,7 +121,7 @@ impl Lower<'_, '_> {
     }
 
     /// Whether a call's parenthesis follows the expression.
-    fn is_called(&self, expr: &ExprAttribute) -> bool {
+    pub(crate) fn is_called(&self, expr: &ExprAttribute) -> bool {
         let rest = self.parsed.file.text.get(usize::from(expr.range.end())..).unwrap_or_default();
         rest.trim_start_matches([' ', '\t']).starts_with('(')
     }

@@ -1,7 +1,7 @@
 //! `if` statements, conditional expressions, `and`/`or`: two paths that meet again.
 
 use super::lower::{Binding, Lower, Names, Result};
-use super::operand::{Operand, default_scalar, literal_as};
+use super::operand::{Operand, literal_as};
 use crate::HostValue;
 use diagnostics::Span;
 use ir::{Attr, Op, RegionId, Scalar, Type, Value};
@@ -92,8 +92,11 @@ impl Lower<'_, '_> {
             self.region = *region;
             let mut values = Vec::new();
             for (name, joined) in &merged {
-                if let Some(Binding::Is(operand)) = arm.get(name) {
-                    self.coerce(operand, joined, span, &mut values);
+                match arm.get(name) {
+                    Some(Binding::Is(operand)) => {
+                        self.coerce(operand, joined, span, &mut values);
+                    }
+                    _ => values.extend(joined.types().into_iter().map(|ty| self.zero(ty))),
                 }
             }
             self.b().yield_(&values);
@@ -121,6 +124,18 @@ impl Lower<'_, '_> {
         is_live: [bool; 2],
     ) -> Met {
         let line = self.line_of(span);
+        if self.rules.is_unset_zero && bindings.len() == 2 {
+            let known = |binding: &Option<&Binding>| match binding {
+                Some(Binding::Is(operand)) => Some((*operand).clone()),
+                _ => None,
+            };
+            if let [Some(operand), None] | [None, Some(operand)] = [known(&bindings[0]), known(&bindings[1])] {
+                let is_failed = bindings.iter().any(|binding| matches!(binding, Some(Binding::Failed)));
+                if let Some(form) = self.carried_form(&operand).filter(|_| !is_failed) {
+                    return Met::Joined(form);
+                }
+            }
+        }
         for (arm, binding) in bindings.iter().enumerate() {
             match binding {
                 Some(Binding::Failed) => return Met::Binding(Binding::Failed),
@@ -175,6 +190,11 @@ impl Lower<'_, '_> {
     }
 
     fn join_types(&self, operands: &[&Operand]) -> Option<Type> {
+        if let Some(promote) = self.rules.promote {
+            let mut types = operands.iter().map(|operand| self.type_of(operand));
+            let first = types.next()??;
+            return types.try_fold(first, |ty, other| promote(ty, other?));
+        }
         let typed = operands.iter().filter(|operand| !Self::is_literal(operand));
         let mut types = typed.map(|operand| self.type_of(operand));
         let ty = match types.next() {
@@ -183,7 +203,7 @@ impl Lower<'_, '_> {
             // Literals only: a float among them makes all floats.
             None => {
                 let scalars = operands.iter().filter_map(|operand| match operand {
-                    Operand::Static(value) => default_scalar(value),
+                    Operand::Static(value) => (self.rules.literal)(value),
                     _ => None,
                 });
                 Type::scalar(scalars.max()?)
@@ -206,7 +226,7 @@ impl Lower<'_, '_> {
                 items.iter().map(|item| self.carried_form(item)).collect::<Option<_>>().map(Joined::Tuple)
             }
             Operand::Static(HostValue::Composite(ty, _)) => Some(Joined::One(*ty)),
-            Operand::Static(value) => default_scalar(value).map(|scalar| Joined::One(Type::scalar(scalar))),
+            Operand::Static(value) => (self.rules.literal)(value).map(|scalar| Joined::One(Type::scalar(scalar))),
             _ => None,
         }
     }
@@ -266,6 +286,11 @@ impl Lower<'_, '_> {
                     return Ok(Operand::Value(self.b().compare(Op::Ne, value, zero)));
                 }
                 None => {}
+            }
+            if let Some(truth) = self.rules.truth
+                && let Some(holds) = truth(self, value)
+            {
+                return Ok(Operand::Value(holds));
             }
         }
         let what = self.describe(operand);

@@ -2,7 +2,7 @@
 
 use super::lower::{Binding, Lower, Result, Scope};
 use super::operand::Operand;
-use crate::HostValue;
+use crate::{HostValue, TypePattern};
 use diagnostics::Span;
 use ir::{Attr, Op, Scalar, Type, Value};
 use ruff_python_ast::{Expr, ExprCall};
@@ -46,7 +46,13 @@ impl Lower<'_, '_> {
                 self.write_references(call)?;
                 Ok(result)
             }
-            Operand::Static(HostValue::Type(pattern)) => self.construct(&pattern, args, span),
+            Operand::Static(HostValue::Type(pattern)) => match (self.rules.construct, &pattern) {
+                (Some(construct), TypePattern::Is(ty)) => construct(self, *ty, args, span),
+                _ => self.construct(&pattern, args, span),
+            },
+            Operand::Static(HostValue::Builtin(name)) if self.rules.call.is_some() => {
+                self.rules.call.map_or(Ok(Operand::NONE), |call| call(self, &name, args, span))
+            }
             Operand::Static(HostValue::Builtin(name)) => match name.as_str() {
                 "tid" => self.single_tid(span),
                 _ => {
@@ -54,12 +60,15 @@ impl Lower<'_, '_> {
                     self.store_outputs(&name, call, result, span)
                 }
             },
-            Operand::Method(base, name) => self.method(&base, &name, args, span),
+            Operand::Method(base, name) => match self.rules.method {
+                Some(method) => method(self, &base, &name, args, span),
+                None => self.method(&base, &name, args, span),
+            },
             other => {
                 let what = self.describe(&other);
-                let report = self
-                    .report("not-callable", span, format!("{what} cannot be called in a kernel"))
-                    .help("kernels can call builtins, types and functions decorated with `@wp.func`");
+                let report = self.report("not-callable", span, format!("{what} cannot be called in a kernel")).help(
+                    format!("kernels can call builtins, types and functions decorated with `{}`", self.rules.decorator),
+                );
                 Err(self.emit(report))
             }
         }

@@ -68,6 +68,9 @@ impl Lower<'_, '_> {
                 };
                 Ok(Operand::int(value))
             }
+            Number::Complex { real, imag } if self.rules.convert.is_some() => {
+                Ok(crate::numba::complex_literal(*real, *imag))
+            }
             Number::Complex { .. } => {
                 let report = self
                     .report("unsupported-syntax", span, "complex numbers cannot be used in a kernel")
@@ -95,10 +98,14 @@ impl Lower<'_, '_> {
             }
             None => {}
         }
+        if self.rules.is_unset_zero && self.is_read_early(text, span) {
+            return Err(super::Reported);
+        }
         match self.lookup(text) {
             Some(value) => Ok(Operand::Static(value)),
             // As in Warp, builtins and types are known by their bare names too, where nothing else has that name.
-            None if !text.starts_with('_')
+            None if self.rules.has_bare_names
+                && !text.starts_with('_')
                 && let Some(value) = super::pattern::library_name(text) =>
             {
                 Ok(Operand::Static(value))
@@ -107,7 +114,15 @@ impl Lower<'_, '_> {
         }
     }
 
-    fn unknown_name(&mut self, name: &str, span: Span) -> super::Reported {
+    /// Notes a name that the body of a loop sets only after this place; a later round may find it set.
+    fn is_read_early(&mut self, name: &str, span: Span) -> bool {
+        let is_late = |frame: &super::lower::LoopFrame| frame.changed.iter().any(|changed| changed == name);
+        let Some(frame) = self.loops.iter_mut().rev().find(|frame| is_late(frame)) else { return false };
+        frame.early.push((name.to_owned(), span));
+        true
+    }
+
+    pub(crate) fn unknown_name(&mut self, name: &str, span: Span) -> super::Reported {
         let mut report = self.report("unknown-name", span, format!("`{name}` is not defined"));
         let known = self.names.iter().map(|(name, _)| name.as_str()).chain(super::builtins::names());
         if let Some(close) = suggest::closest(name, known) {
@@ -209,13 +224,14 @@ impl Lower<'_, '_> {
     }
 
     fn unsupported(&mut self, expr: &Expr) -> Result<Operand> {
+        let lambda = format!("write a function decorated with `{}`", self.rules.decorator);
         let (what, help) = match expr {
             Expr::FString(_) | Expr::TString(_) => ("an f-string", "use `print(a, b)` or `printf(\"%d %f\", a, b)`"),
             Expr::BytesLiteral(_) => ("a bytes literal", "kernels hold numbers, vectors, matrices, structs and arrays"),
             Expr::ListComp(_) | Expr::SetComp(_) | Expr::DictComp(_) | Expr::Generator(_) => {
                 ("a comprehension", "write a `for` loop")
             }
-            Expr::Lambda(_) => ("a lambda", "write a function decorated with `@wp.func`"),
+            Expr::Lambda(_) => ("a lambda", lambda.as_str()),
             Expr::Named(_) => ("`:=`", "assign in a statement of its own"),
             Expr::Await(_) | Expr::Yield(_) | Expr::YieldFrom(_) => {
                 ("a coroutine", "a kernel runs from its first to its last statement")

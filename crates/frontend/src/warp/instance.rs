@@ -1,11 +1,12 @@
 //! Calls of `@func`s: the choice among overloads, and one lowered instance for each set of argument types.
 
-use super::builtins::LIBRARY;
+use super::builtins::{LIBRARY, dialect_of};
 use super::call::Args;
 use super::lower::{Lower, Reported, Result, Scope};
 use super::operand::Operand;
 use super::pattern;
 use super::unit::{Argument, Returns};
+use crate::rules::Rules;
 use crate::source::ParsedFile;
 use crate::{FuncSource, HostValue, ObjectId, ParamSource, Passing, TypePattern};
 use diagnostics::Span;
@@ -14,13 +15,14 @@ use ruff_python_ast::{Expr, Number, StmtFunctionDef};
 use std::sync::{Arc, OnceLock};
 
 /// A function that can be called: signature and syntax.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Callee {
     pub(crate) name: String,
     pub(crate) scope: Scope,
     pub(crate) params: Vec<ParamSource>,
     returns: Option<TypePattern>,
     pub(crate) parsed: Arc<ParsedFile>,
+    pub(crate) rules: &'static Rules,
     /// By line for the user's functions, by position in the file for the library's.
     place: Place,
 }
@@ -57,6 +59,7 @@ impl Callee {
             params: source.params.clone(),
             returns: source.returns.clone(),
             parsed,
+            rules: source.dialect.rules(),
             place: Place::Line(source.first_line),
         }
     }
@@ -119,6 +122,7 @@ pub(crate) fn library() -> &'static Vec<Callee> {
                     params: params.collect(),
                     returns: None,
                     parsed: parsed.clone(),
+                    rules: dialect_of(file).rules(),
                     place: Place::Nth(n),
                 });
             }
@@ -243,6 +247,12 @@ impl Lower<'_, '_> {
         let ty = self.type_of(operand)?;
         match annotation {
             TypePattern::Is(wanted) if *wanted == ty => Some(0),
+            // Numbers are converted where the language does so by itself.
+            TypePattern::Is(wanted)
+                if self.rules.convert.is_some() && wanted.as_scalar().is_some() && ty.as_scalar().is_some() =>
+            {
+                Some(2)
+            }
             TypePattern::Is(wanted) => {
                 let Operand::Static(value) = operand else { return None };
                 let scalar = wanted.as_scalar()?;

@@ -3,6 +3,7 @@
 use super::branch::Joined;
 use super::operand::Operand;
 use super::unit::Unit;
+use crate::rules::Rules;
 use crate::source::ParsedFile;
 use crate::{HostValue, ObjectId};
 use diagnostics::{Diagnostic, FileId, Span};
@@ -60,15 +61,29 @@ impl Names {
 }
 
 /// A loop that is being lowered.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct LoopFrame {
     /// Names carried, in the order of the loop's parameters.
     pub(crate) carried: Vec<Carried>,
     /// What another walk has to change: literals that need another type.
     pub(crate) wanted: Vec<(String, Joined)>,
+    /// Names read before anything set them, which a later round of the loop may find set by an earlier one.
+    pub(crate) early: Vec<(String, Span)>,
+    /// Names that the loop may change.
+    pub(crate) changed: Vec<String>,
     /// The names at every `break`, and at every end of a round.
     pub(crate) breaks: Vec<Names>,
     pub(crate) rounds: Vec<Names>,
+}
+
+impl LoopFrame {
+    /// Asks for another walk in which a name is carried in a given form.
+    pub(crate) fn want(&mut self, name: &str, joined: Joined) {
+        match self.wanted.iter_mut().find(|(known, _)| known == name) {
+            Some((_, known)) => *known = joined,
+            None => self.wanted.push((name.to_owned(), joined)),
+        }
+    }
 }
 
 /// A name that a loop carries from round to round.
@@ -86,6 +101,7 @@ pub(crate) struct Carried {
 
 pub(crate) struct Lower<'u, 'h> {
     pub(crate) unit: &'u mut Unit<'h>,
+    pub(crate) rules: &'static Rules,
     pub(crate) func: Function,
     pub(crate) region: RegionId,
     /// The statement or expression at hand; every op gets it.
@@ -106,6 +122,8 @@ pub(crate) struct Lower<'u, 'h> {
     pub(crate) returns: Option<Vec<Type>>,
     /// Whether the function returns a tuple, even one of a single item.
     pub(crate) returns_tuple: bool,
+    /// Types that later `return`s ask for: the body is walked again with them.
+    pub(crate) wider_returns: Option<Vec<Type>>,
 }
 
 /// Where a body stood, to go back to.
@@ -220,10 +238,11 @@ impl Lower<'_, '_> {
         self.func.regions[mark.region.index()].insts.truncate(mark.n_region_insts);
         self.names = mark.names;
         // What outer loops were asked to change stays asked.
-        let wanted: Vec<_> = self.loops.drain(..).map(|frame| frame.wanted).collect();
+        let asked: Vec<_> = self.loops.drain(..).map(|frame| (frame.wanted, frame.early)).collect();
         self.loops = mark.loops;
-        for (frame, wanted) in self.loops.iter_mut().zip(wanted) {
+        for (frame, (wanted, early)) in self.loops.iter_mut().zip(asked) {
             frame.wanted = wanted;
+            frame.early = early;
         }
         self.unit.diagnostics.truncate(mark.diagnostics);
         self.returns = mark.returns;
@@ -234,7 +253,8 @@ impl Lower<'_, '_> {
     pub(crate) fn lookup(&self, name: &str) -> Option<HostValue> {
         match &self.scope {
             Scope::Host(object) => self.unit.host.lookup(*object, name),
-            Scope::Library => super::pattern::library_name(name),
+            Scope::Library if self.rules.has_bare_names => super::pattern::library_name(name),
+            Scope::Library => Some(crate::numba::library_name(name)),
         }
     }
 }

@@ -13,21 +13,21 @@
 
 mod assign;
 mod attribute;
-mod branch;
-mod builtins;
-mod call;
-mod expression;
+pub(crate) mod branch;
+pub(crate) mod builtins;
+pub(crate) mod call;
+pub(crate) mod expression;
 mod instance;
-mod lower;
-mod operand;
-mod operator;
-mod pattern;
+pub(crate) mod lower;
+pub(crate) mod operand;
+pub(crate) mod operator;
+pub(crate) mod pattern;
 mod range;
 mod reference;
-mod repeat;
+pub(crate) mod repeat;
 mod scan;
 mod statement;
-mod subscript;
+pub(crate) mod subscript;
 mod unit;
 
 pub(crate) use builtins::is_builtin;
@@ -37,8 +37,34 @@ pub(crate) use operand::Operand;
 pub(crate) use pattern::library_type;
 pub(crate) use unit::Unit;
 
+use crate::rules::Rules;
 use crate::{Host, Lowered, ObjectId, Options, Rejected};
-use ir::Type;
+use ir::{Scalar, Type};
+
+/// The walk's own rules.
+pub(crate) static RULES: Rules = Rules {
+    literal: operand::default_scalar,
+    extent: Scalar::I32,
+    is_in_blocks: false,
+    is_update_atomic: true,
+    is_unset_zero: false,
+    has_bare_names: true,
+    promote: None,
+    convert: None,
+    binary: None,
+    compare: None,
+    unary: None,
+    call: None,
+    method: None,
+    construct: None,
+    attribute: None,
+    subscript: None,
+    read: None,
+    write: None,
+    truth: None,
+    type_name: pattern::user_name,
+    decorator: "@wp.func",
+};
 
 /// Lowers a kernel for arguments of the given types, one a parameter.
 pub fn lower_kernel(

@@ -80,11 +80,11 @@ impl Lower<'_, '_> {
         match operand {
             Operand::Value(value) => Some(self.func.ty(*value)),
             Operand::Static(HostValue::Composite(ty, _)) => Some(*ty),
-            Operand::Static(value) => default_scalar(value).map(Type::scalar),
+            Operand::Static(value) => (self.rules.literal)(value).map(Type::scalar),
             Operand::Tuple(items) => Some(Type::tuple(items.iter().map(|i| self.type_of(i)).collect::<Option<_>>()?)),
             Operand::Shape(array) => {
                 let (_, rank) = self.func.ty(*array).as_array()?;
-                Some(Type::tuple(vec![Type::i32(); rank as usize]))
+                Some(Type::tuple(vec![Type::scalar(self.rules.extent); rank as usize]))
             }
             Operand::Method(..) | Operand::Slice(_) => None,
         }
@@ -101,7 +101,7 @@ impl Lower<'_, '_> {
             Operand::Value(value) => Ok(*value),
             Operand::Static(HostValue::Composite(ty, leaves)) => Ok(self.composite(*ty, leaves)),
             Operand::Static(value) => {
-                if let Some(scalar) = default_scalar(value)
+                if let Some(scalar) = (self.rules.literal)(value)
                     && let Some(constant) = literal_as(value, scalar)
                 {
                     return Ok(self.b().constant(scalar, constant));
@@ -145,10 +145,14 @@ impl Lower<'_, '_> {
     /// As `value_as`, but gives `None` where the types differ.
     pub(crate) fn try_value_as(&mut self, operand: &Operand, to: Type, span: Span) -> Result<Option<Value>> {
         match operand {
-            Operand::Value(value) => Ok((self.func.ty(*value) == to).then_some(*value)),
-            Operand::Static(HostValue::Composite(ty, leaves)) => {
-                Ok(if *ty == to { Some(self.composite(to, leaves)) } else { None })
+            Operand::Value(value) if self.func.ty(*value) == to => Ok(Some(*value)),
+            Operand::Value(value) => Ok(self.rules.convert.and_then(|convert| convert(self, *value, to))),
+            Operand::Static(HostValue::Composite(ty, leaves)) if *ty == to => Ok(Some(self.composite(to, leaves))),
+            Operand::Static(_) if self.rules.convert.is_some() && self.type_of(operand).is_some() => {
+                let value = self.value(operand, span)?;
+                self.try_value_as(&Operand::Value(value), to, span)
             }
+            Operand::Static(HostValue::Composite(..)) => Ok(None),
             Operand::Static(value) => {
                 let Some(scalar) = to.as_scalar() else { return Ok(None) };
                 Ok(self.literal_in_range(value, scalar, span)?.map(|constant| self.b().constant(scalar, constant)))
@@ -195,7 +199,7 @@ impl Lower<'_, '_> {
             }
             Operand::Shape(array) => {
                 let rank = self.func.ty(*array).as_array().map_or(0, |(_, rank)| rank);
-                Ok((0..rank).map(|dim| Operand::Value(self.extent_i32(*array, dim))).collect())
+                Ok((0..rank).map(|dim| Operand::Value(self.extent_of(*array, dim))).collect())
             }
             Operand::Value(value) if self.func.ty(*value).n_components() > 0 => {
                 let n = self.func.ty(*value).n_components() as u32;
@@ -211,10 +215,11 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// Length of an array along a dimension as the i32 that Warp's `shape` holds.
-    pub(crate) fn extent_i32(&mut self, array: Value, dim: u32) -> Value {
+    /// Length of an array along a dimension as the integer that `shape` holds.
+    pub(crate) fn extent_of(&mut self, array: Value, dim: u32) -> Value {
         let extent = self.b().extent(array, dim);
-        self.b().cast(extent, Scalar::I32)
+        let scalar = self.rules.extent;
+        self.b().cast(extent, scalar)
     }
 
     /// A row of a matrix as a vector.
@@ -253,7 +258,7 @@ impl Lower<'_, '_> {
 
     /// A type by the name that the user knows: `vec3`, `mat33d`, `array(dtype=float32)`.
     pub(crate) fn name_of(&self, ty: Type) -> String {
-        super::pattern::user_name(ty)
+        (self.rules.type_name)(ty)
     }
 }
 

@@ -13,7 +13,7 @@ use ir::{Attr, Class, Const, Op, Scalar, Site, SiteKind, Type, TypeKind, Value};
 use ruff_python_ast::{Operator, UnaryOp};
 
 mod compare;
-mod fold;
+pub(crate) mod fold;
 
 /// Where an operator and its operands stand.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +49,9 @@ impl Lower<'_, '_> {
     }
 
     pub(crate) fn binary_at(&mut self, op: Operator, a: &Operand, b: &Operand, sides: Sides) -> Result<Operand> {
+        if let Some(binary) = self.rules.binary {
+            return binary(self, op, a, b, sides);
+        }
         if let (Operand::Static(x), Operand::Static(y)) = (a, b) {
             match fold::binary(op, x, y) {
                 Ok(Some(value)) => return Ok(Operand::Static(value)),
@@ -102,6 +105,9 @@ impl Lower<'_, '_> {
                     Operand::Value(self.b().unary(Op::Not, value))
                 }
             });
+        }
+        if let Some(unary) = self.rules.unary {
+            return unary(self, op, operand, span);
         }
         if let Operand::Static(value) = operand
             && let Some(folded) = fold::unary(op, value)
@@ -182,7 +188,7 @@ impl Lower<'_, '_> {
     }
 
     /// In checked mode, integer division by what is not surely another number than zero reports it.
-    fn check_divisor(&mut self, op: Op, divisor: Value, sides: Sides) {
+    pub(crate) fn check_divisor(&mut self, op: Op, divisor: Value, sides: Sides) {
         let is_division = matches!(op, Op::Div | Op::FloorDiv | Op::Rem | Op::Mod);
         let is_int = self.ty(divisor).element().is_some_and(Scalar::is_int);
         if !is_division || !is_int || !self.unit.options.checked {
@@ -202,7 +208,7 @@ impl Lower<'_, '_> {
         (span.file == self.file).then(|| text.to_owned())
     }
 
-    fn refuse(
+    pub(crate) fn refuse(
         &mut self,
         op: Operator,
         a: &Operand,
@@ -275,7 +281,7 @@ fn operator_function(op: Operator) -> &'static str {
     }
 }
 
-fn tuple_items(operand: &Operand) -> Option<Vec<Operand>> {
+pub(crate) fn tuple_items(operand: &Operand) -> Option<Vec<Operand>> {
     match operand {
         Operand::Tuple(items) => Some(items.clone()),
         Operand::Static(HostValue::Tuple(items)) => Some(items.iter().cloned().map(Operand::Static).collect()),

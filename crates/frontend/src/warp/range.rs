@@ -1,7 +1,7 @@
 //! `for … in range(…)`: bounds, direction, and the integer type of the induction variable.
 
 use super::lower::{Lower, Result};
-use super::operand::{Operand, default_scalar};
+use super::operand::Operand;
 use super::repeat::{Head, Plan};
 use super::scan;
 use crate::HostValue;
@@ -104,6 +104,9 @@ impl Lower<'_, '_> {
     }
 
     fn range_scalar(&mut self, operands: [&Operand; 3], span: Span) -> Result<Scalar> {
+        if self.rules.promote.is_some() {
+            return self.promoted_range(operands, span);
+        }
         let mut found: Option<Scalar> = None;
         for operand in operands {
             if Self::is_literal(operand) && operand.as_int().is_some() {
@@ -122,10 +125,28 @@ impl Lower<'_, '_> {
             }
         }
         let wide = operands.iter().any(|operand| match operand {
-            Operand::Static(value) => default_scalar(value).is_some_and(|scalar| scalar.size() > 4),
+            Operand::Static(value) => (self.rules.literal)(value).is_some_and(|scalar| scalar.size() > 4),
             _ => false,
         });
         Ok(found.unwrap_or(if wide { Scalar::I64 } else { Scalar::I32 }))
+    }
+
+    /// The one integer type of all bounds; integers narrower than an index count as indices.
+    fn promoted_range(&mut self, operands: [&Operand; 3], span: Span) -> Result<Scalar> {
+        let mut is_unsigned = true;
+        for operand in operands {
+            match self.type_of(operand).and_then(Type::as_scalar) {
+                Some(scalar) if scalar.is_int() => {
+                    is_unsigned &= !scalar.is_signed() || operand.as_int().is_some_and(|value| value >= 0);
+                }
+                _ => {
+                    let what = self.describe(operand);
+                    return Err(self.error("type-mismatch", span, format!("`range` takes integers, found {what}")));
+                }
+            }
+        }
+        let is_typed = operands.iter().any(|operand| operand.as_int().is_none());
+        Ok(if is_unsigned && is_typed { Scalar::U64 } else { Scalar::I64 })
     }
 }
 

@@ -16,7 +16,7 @@ use ruff_python_ast::{Expr, Stmt, StmtFor, StmtWhile};
 use ruff_text_size::Ranged;
 
 /// Walks over one loop until the types of what it carries are settled; a nest of loops may need one a literal.
-const MAX_WALKS: usize = 6;
+const MAX_WALKS: usize = 12;
 
 /// What is to be repeated.
 pub(crate) struct Plan<'a> {
@@ -133,6 +133,11 @@ impl Lower<'_, '_> {
             let before = self.names.clone();
             let (frame, inst) = self.walk(plan, &findings)?;
             let late = self.late_names(plan, &frame, &before);
+            if late.is_empty() && frame.wanted.is_empty() {
+                for (name, at) in &frame.early {
+                    self.unknown_name(name, *at);
+                }
+            }
             if frame.wanted.is_empty() && late.is_empty() {
                 self.leave(plan, &frame, inst, before);
                 return Ok(());
@@ -147,15 +152,17 @@ impl Lower<'_, '_> {
 
     /// One walk over the loop: appends it with what is carried according to `findings`.
     fn walk(&mut self, plan: &Plan<'_>, findings: &Findings) -> Result<(LoopFrame, InstId)> {
-        let mut frame = LoopFrame { carried: Vec::new(), wanted: Vec::new(), breaks: Vec::new(), rounds: Vec::new() };
+        let mut frame = LoopFrame { changed: plan.changed.clone(), ..LoopFrame::default() };
         let mut initial = Vec::new();
         for name in &plan.changed {
-            let wanted = findings.wanted.iter().find(|(known, _)| known == name).map(|(_, joined)| joined.clone());
-            if let Some((_, joined)) = findings.late.iter().find(|(known, _)| known == name) {
+            // The latest walk knows best.
+            let wanted = findings.wanted.iter().rfind(|(known, _)| known == name).map(|(_, joined)| joined.clone());
+            if let Some((_, joined)) = findings.late.iter().rfind(|(known, _)| known == name) {
+                let joined = wanted.unwrap_or_else(|| joined.clone());
                 for ty in joined.types() {
                     initial.push(self.zero(ty));
                 }
-                let (name, joined) = (name.clone(), joined.clone());
+                let name = name.clone();
                 frame.carried.push(Carried { name, joined, literal_of: None, param: None, is_late: true });
             } else if let Some(Binding::Is(operand)) = self.names.get(name).cloned()
                 && let Some(joined) = wanted.or_else(|| self.carried_form(&operand))
@@ -193,7 +200,7 @@ impl Lower<'_, '_> {
             if let Some(frame) = self.loops.last_mut() {
                 frame.carried[i].param = operand.as_value();
             }
-            let binding = if carried.is_late {
+            let binding = if carried.is_late && !self.rules.is_unset_zero {
                 let line = self.line_of(plan.span);
                 let text = format!("`{}` is not set in the first round of the loop on line {line}", carried.name);
                 Binding::Open(text, plan.span)
@@ -237,9 +244,12 @@ impl Lower<'_, '_> {
         for carried in &carried {
             let n = values.len();
             match names.get(&carried.name) {
+                Some(Binding::Is(operand)) if self.widens(carried, operand) => {
+                    self.changed_type(carried, operand, span)
+                }
                 Some(Binding::Is(operand)) if self.coerce(operand, &carried.joined, span, &mut values) => continue,
                 Some(Binding::Is(operand)) => self.changed_type(carried, operand, span),
-                Some(Binding::Open(text, at)) if !carried.is_late => {
+                Some(Binding::Open(text, at)) if !carried.is_late && !self.rules.is_unset_zero => {
                     let (text, at) = (text.clone(), *at);
                     let report = self.report("maybe-unset", span, text.clone()).also(at, "this condition");
                     self.emit(report);
@@ -257,8 +267,23 @@ impl Lower<'_, '_> {
         }
     }
 
+    /// Whether a name ends a round with a type that the one it started with does not hold.
+    fn widens(&self, carried: &Carried, operand: &Operand) -> bool {
+        let (Some(promote), Joined::One(was)) = (self.rules.promote, &carried.joined) else { return false };
+        self.type_of(operand).and_then(|is| promote(*was, is)).is_some_and(|ty| ty != *was)
+    }
+
     /// A carried name has another type at the end of a round than at its start.
     fn changed_type(&mut self, carried: &Carried, operand: &Operand, span: Span) {
+        if let Some(promote) = self.rules.promote
+            && let Joined::One(was) = carried.joined
+            && let Some(is) = self.type_of(operand)
+            && let Some(ty) = promote(was, is).filter(|ty| *ty != was)
+            && let Some(frame) = self.loops.last_mut()
+        {
+            frame.want(&carried.name, Joined::One(ty));
+            return;
+        }
         if let Some(scalar) = self.type_of(operand).and_then(Type::as_scalar)
             && let Some(param) = carried.param
             && !Self::is_literal(operand)
@@ -288,6 +313,9 @@ impl Lower<'_, '_> {
     /// False where the value is no such literal, or it cannot become one of that type; else whoever asked gives up on
     /// what it is doing, without a report.
     pub(crate) fn retype(&mut self, operand: &Operand, to: Scalar) -> bool {
+        if self.rules.promote.is_some() {
+            return false;
+        }
         let Some(root) = self.open_literal(operand) else { return false };
         let Some(from) = self.type_of(operand).and_then(Type::as_scalar) else { return false };
         let fits = from != to && (to.is_float() && from.is_float() || from.is_int() && to != Scalar::Bool);
@@ -310,12 +338,14 @@ impl Lower<'_, '_> {
         let exits: Vec<&Names> = match &plan.head {
             Head::For { .. } if plan.is_sure => frame.breaks.iter().chain(&frame.rounds).collect(),
             Head::While(_) if plan.is_sure => frame.breaks.iter().collect(),
+            _ if self.rules.is_unset_zero => frame.breaks.iter().chain(&frame.rounds).collect(),
             _ => return Vec::new(),
         };
         let mut late = Vec::new();
         for name in &plan.changed {
             let is_carried = frame.carried.iter().any(|carried| carried.name == *name);
-            let is_read = self.reads.iter().any(|(read, at)| read == name && *at >= plan.end);
+            let is_read = self.reads.iter().any(|(read, at)| read == name && *at >= plan.end)
+                || self.loops.iter().chain([frame]).flat_map(|frame| &frame.early).any(|(read, _)| read == name);
             if is_carried || !is_read || matches!(before.get(name), Some(Binding::Is(_))) {
                 continue;
             }
@@ -323,14 +353,26 @@ impl Lower<'_, '_> {
                 Some(Binding::Is(operand)) => Some(operand),
                 _ => None,
             });
-            if let Some(operands) = bindings.collect::<Option<Vec<_>>>()
-                && let Some(joined) = self.join(&operands)
+            // Where what is not set is 0, the exits that set the name decide its type.
+            let bindings: Option<Vec<&Operand>> = match self.rules.is_unset_zero {
+                true => Some(bindings.flatten().collect()),
+                false => bindings.collect(),
+            };
+            if let Some(operands) = bindings.filter(|operands| !operands.is_empty())
+                && let Some(joined) = self.late_form(&operands)
                 && !joined.types().is_empty()
             {
                 late.push((name.clone(), joined));
             }
         }
         late
+    }
+
+    fn late_form(&self, operands: &[&Operand]) -> Option<Joined> {
+        match self.join(operands)? {
+            Joined::Same(operand) if self.rules.is_unset_zero => self.carried_form(&operand),
+            joined => Some(joined),
+        }
     }
 
     /// Sets the names after the loop.

@@ -4,7 +4,7 @@ use super::lower::{Binding, Lower, Result};
 use super::operand::Operand;
 use crate::HostValue;
 use ir::{Op, Site, SiteKind, Type};
-use ruff_python_ast::{Expr, Stmt, StmtAssert, StmtAssign, StmtReturn};
+use ruff_python_ast::{Expr, Stmt, StmtAssert, StmtAssign, StmtRaise, StmtReturn};
 
 impl Lower<'_, '_> {
     pub(crate) fn body(&mut self, body: &[Stmt]) {
@@ -56,6 +56,8 @@ impl Lower<'_, '_> {
             }
             Stmt::Assert(stmt) => self.assertion(stmt),
             Stmt::Pass(_) => Ok(()),
+            Stmt::Delete(_) if self.rules.is_unset_zero => Ok(()),
+            Stmt::Raise(stmt) if self.rules.is_unset_zero => self.raise(stmt),
             _ => {
                 let span = self.span_of(stmt);
                 let what = statement_name(stmt);
@@ -130,6 +132,15 @@ impl Lower<'_, '_> {
             let message = format!("this `return` gives {} values where another gives {}", items.len(), types.len());
             return Err(self.error("return-mismatch", span, message));
         }
+        if let Some(promote) = self.rules.promote {
+            let known = self.wider_returns.as_ref().unwrap_or(&types);
+            let wider = items.iter().zip(known).map(|(item, &ty)| promote(ty, self.type_of(item)?));
+            if let Some(wider) = wider.collect::<Option<Vec<_>>>()
+                && wider != types
+            {
+                self.wider_returns = Some(wider);
+            }
+        }
         let mut values = Vec::new();
         for (item, &ty) in items.iter().zip(&types) {
             values.push(self.value_as(item, ty, span)?);
@@ -159,6 +170,19 @@ impl Lower<'_, '_> {
             let site = self.unit.module.add_site(Site { kind: SiteKind::Assert, span, name: message });
             self.b().check(Op::Assert, &[value], site);
         }
+        Ok(())
+    }
+
+    /// `raise …` ends the thread; in checked mode with a report.
+    fn raise(&mut self, stmt: &StmtRaise) -> Result<()> {
+        let span = self.span_of(stmt);
+        if self.unit.options.checked {
+            let name = stmt.exc.as_deref().map_or("raise", |exception| self.text_of(exception)).to_owned();
+            let site = self.unit.module.add_site(Site { kind: SiteKind::Assert, span, name });
+            let never = self.b().bool(false);
+            self.b().check(Op::Assert, &[never], site);
+        }
+        self.unreachable();
         Ok(())
     }
 }

@@ -97,6 +97,11 @@ impl Lower<'_, '_> {
 
     /// The operand at a place; loads only the piece.
     pub(crate) fn read(&mut self, place: Place) -> Result<Operand> {
+        if let Some(read) = self.rules.read
+            && let Some(operand) = read(self, &place)?
+        {
+            return Ok(operand);
+        }
         match place {
             Place::Operand(operand) | Place::Name(_, operand) => Ok(operand),
             Place::Memory(access) => Ok(Operand::Value(self.load(&access))),
@@ -113,7 +118,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    fn load(&mut self, access: &Access) -> Value {
+    pub(crate) fn load(&mut self, access: &Access) -> Value {
         self.b().load(access.array, &access.indices, &access.path, &access.path_indices)
     }
 
@@ -251,6 +256,12 @@ impl Lower<'_, '_> {
 
     fn subscripted(&mut self, base: Place, indices: &[Index], subscript: &ExprSubscript) -> Result<Place> {
         let span = self.span_of(subscript);
+        if let Some(own) = self.rules.subscript {
+            let name = self.text_of(&*subscript.value).to_owned();
+            if let Some(place) = own(self, &base, indices, &name, span)? {
+                return Ok(place);
+            }
+        }
         let ty = self.place_type(&base);
         if let Some(ty) = ty.filter(|ty| ty.is_array()) {
             let name = self.text_of(&*subscript.value).to_owned();
@@ -292,6 +303,9 @@ impl Lower<'_, '_> {
             let span = self.span_of(expr);
             let operand = match expr {
                 Expr::Slice(slice) => self.slice(slice)?,
+                Expr::EllipsisLiteral(_) if self.rules.subscript.is_some() => {
+                    Operand::Static(HostValue::Builtin(crate::numba::ELLIPSIS.into()))
+                }
                 _ => self.expr(expr)?,
             };
             match operand {
@@ -334,7 +348,7 @@ impl Lower<'_, '_> {
                     return Ok(Operand::int(0));
                 }
                 let dim = self.static_index(index, rank, "the shape", *at)?;
-                return Ok(Operand::Value(self.extent_i32(array, dim)));
+                return Ok(Operand::Value(self.extent_of(array, dim)));
             }
             if !matches!(index, Operand::Slice(_)) {
                 let items = self.items(operand, span)?;

@@ -4,8 +4,9 @@ use super::instance::{Callee, Instance};
 use super::lower::{Binding, Lower, Names, Result, Scope};
 use super::operand::Operand;
 use super::{call::Args, scan};
+use crate::rules::Rules;
 use crate::source::ParsedFile;
-use crate::{FuncSource, Host, Lowered, ObjectId, Options, Rejected};
+use crate::{Dialect, FuncSource, Host, Lowered, ObjectId, Options, Rejected};
 use diagnostics::{Diagnostic, SourceMap, Span};
 use ir::{Function, FunctionKind, Module, Param, Type};
 use std::rc::Rc;
@@ -33,6 +34,13 @@ pub(crate) enum Argument {
 pub(crate) struct Returns {
     pub(crate) types: Vec<Type>,
     pub(crate) is_tuple: bool,
+}
+
+/// What a walk over a body came to.
+enum Walked {
+    Done(Function, Returns),
+    /// A later `return` needs wider types than the first.
+    Again(Returns),
 }
 
 impl<'h> Unit<'h> {
@@ -69,7 +77,8 @@ impl<'h> Unit<'h> {
     pub(crate) fn kernel(&mut self, kernel: ObjectId, args: &[Type]) -> Result<()> {
         let callee = self.callee(kernel)?;
         let arguments: Vec<Argument> = args.iter().map(|&ty| Argument::Value(ty)).collect();
-        let (func, _) = self.lower(&callee, callee.name.clone(), FunctionKind::Kernel, &arguments)?;
+        let kind = if callee.rules.is_in_blocks { FunctionKind::BlockKernel } else { FunctionKind::Kernel };
+        let (func, _) = self.lower(&callee, callee.name.clone(), kind, &arguments)?;
         // The kernel keeps its name, a function of that name gets another: calls refer to it by number.
         if let Some(other) = self.module.find(&func.name) {
             self.module.funcs[other.index()].name = self.free_name(&func.name);
@@ -101,7 +110,7 @@ impl<'h> Unit<'h> {
         let params = (0..args.len()).map(|i| Param { name: format!("a{i}"), ty: args[i] }).collect();
         let func = Function::new(format!("{name}.entry"), FunctionKind::Function, params, Vec::new());
         let parsed = ParsedFile::open("<builtin>", &"".into());
-        let mut lower = self.start(func, Scope::Library, parsed, false);
+        let mut lower = self.start(func, Scope::Library, parsed, false, Dialect::Warp.rules());
         let operands: Vec<Operand> =
             lower.func.region(lower.region).params.iter().map(|&value| Operand::Value(value)).collect();
         let result = call(&mut lower, Args::positional(&operands, Span::NONE))?;
@@ -156,6 +165,26 @@ impl<'h> Unit<'h> {
         kind: FunctionKind,
         arguments: &[Argument],
     ) -> Result<(Function, Returns)> {
+        let mut returns = callee.return_types().map(|types| Returns { is_tuple: types.len() > 1, types });
+        loop {
+            let n_before = self.diagnostics.len();
+            match self.walk(callee, name.clone(), kind, arguments, returns)? {
+                Walked::Done(func, returns) => return Ok((func, returns)),
+                Walked::Again(wider) => returns = Some(wider),
+            }
+            self.diagnostics.truncate(n_before);
+        }
+    }
+
+    /// One walk over a function's body.
+    fn walk(
+        &mut self,
+        callee: &Callee,
+        name: String,
+        kind: FunctionKind,
+        arguments: &[Argument],
+        returns: Option<Returns>,
+    ) -> Result<Walked> {
         let parsed = callee.parsed.clone();
         let def = callee.def(&parsed);
         let params = callee.params.iter().zip(arguments).filter_map(|(param, argument)| match argument {
@@ -164,7 +193,8 @@ impl<'h> Unit<'h> {
         });
         let func = Function::new(name, kind, params.collect(), Vec::new());
         let n_before = self.diagnostics.len();
-        let mut lower = self.start(func, callee.scope.clone(), parsed.clone(), kind == FunctionKind::Kernel);
+        let is_kernel = kind != FunctionKind::Function;
+        let mut lower = self.start(func, callee.scope.clone(), parsed.clone(), is_kernel, callee.rules);
         lower.reads = Rc::new(scan::reads(&def.body));
         let mut values = lower.func.region(lower.region).params.clone().into_iter();
         for (param, argument) in callee.params.iter().zip(arguments) {
@@ -179,26 +209,40 @@ impl<'h> Unit<'h> {
                 lower.refs.push((param.name.clone(), *ty));
             }
         }
-        if let Some(types) = callee.return_types() {
-            lower.returns_tuple = types.len() > 1;
-            lower.returns = Some(types);
+        if let Some(returns) = returns {
+            lower.returns_tuple = returns.is_tuple;
+            lower.returns = Some(returns.types);
         }
         lower.span = lower.span_of(&def.name);
         lower.body(&def.body);
         lower.end_body();
         let types = lower.returns.clone().unwrap_or_default();
         let is_tuple = lower.returns_tuple;
+        if let Some(types) = lower.wider_returns.take() {
+            return Ok(Walked::Again(Returns { types, is_tuple }));
+        }
         let refs = lower.refs.iter().map(|(_, ty)| *ty).collect::<Vec<_>>();
         let mut func = lower.func;
         func.results = [types.clone(), refs].concat();
-        if self.diagnostics.len() > n_before { Err(super::Reported) } else { Ok((func, Returns { types, is_tuple })) }
+        if self.diagnostics.len() > n_before {
+            return Err(super::Reported);
+        }
+        Ok(Walked::Done(func, Returns { types, is_tuple }))
     }
 
-    fn start(&mut self, func: Function, scope: Scope, parsed: Arc<ParsedFile>, is_kernel: bool) -> Lower<'_, 'h> {
+    fn start(
+        &mut self,
+        func: Function,
+        scope: Scope,
+        parsed: Arc<ParsedFile>,
+        is_kernel: bool,
+        rules: &'static Rules,
+    ) -> Lower<'_, 'h> {
         let file = self.sources.add(parsed.file.clone());
         let region = func.body;
         Lower {
             unit: self,
+            rules,
             func,
             region,
             span: Span::NONE,
@@ -213,6 +257,7 @@ impl<'h> Unit<'h> {
             written: Vec::new(),
             returns: None,
             returns_tuple: false,
+            wider_returns: None,
         }
     }
 

@@ -3,7 +3,6 @@
 use super::{Accepts, Args, Lower, Operand};
 use crate::warp::Reported;
 use crate::warp::lower::Result;
-use crate::warp::operand::default_scalar;
 use crate::{HostValue, TypePattern};
 use diagnostics::Span;
 use ir::{Class, Scalar, Type, TypeKind, Value};
@@ -28,7 +27,7 @@ pub(crate) struct Call<'a> {
 
 impl<'a> Call<'a> {
     /// A call with positional arguments alone.
-    pub(super) fn of_rest(name: &'a str, span: Span, rest: Vec<Arg>) -> Call<'a> {
+    pub(crate) fn of_rest(name: &'a str, span: Span, rest: Vec<Arg>) -> Call<'a> {
         Call { name, span, named: Vec::new(), rest }
     }
 
@@ -43,7 +42,7 @@ impl<'a> Call<'a> {
     }
 
     /// What is given for parameters, in their order, without the rest.
-    pub(super) fn named_arguments(&self) -> Vec<Arg> {
+    pub(crate) fn named_arguments(&self) -> Vec<Arg> {
         self.named.iter().flatten().cloned().collect()
     }
 
@@ -59,7 +58,7 @@ fn is_required(param: &str) -> bool {
 
 impl Lower<'_, '_> {
     /// Matches arguments to parameters.
-    pub(super) fn match_arguments<'a>(
+    pub(crate) fn match_arguments<'a>(
         &mut self,
         name: &'a str,
         params: &str,
@@ -134,7 +133,7 @@ impl Lower<'_, '_> {
         args.iter().map(|arg| self.unified(call, args, arg, ty)).collect()
     }
 
-    pub(super) fn unified(&mut self, call: &Call<'_>, args: &[Arg], arg: &Arg, ty: Type) -> Result<Value> {
+    pub(crate) fn unified(&mut self, call: &Call<'_>, args: &[Arg], arg: &Arg, ty: Type) -> Result<Value> {
         if let Some(value) = self.try_value_as(&arg.operand, ty, arg.span)? {
             return Ok(value);
         }
@@ -165,7 +164,7 @@ impl Lower<'_, '_> {
         let Some(first) = typed else {
             let scalars = args.iter().filter_map(|arg| match &arg.operand {
                 Operand::Static(HostValue::Bool(_)) => Some(Scalar::I32),
-                Operand::Static(value) => default_scalar(value),
+                Operand::Static(value) => (self.rules.literal)(value),
                 _ => None,
             });
             let scalar = scalars.max().unwrap_or(Scalar::I32);
@@ -193,7 +192,7 @@ impl Lower<'_, '_> {
     }
 
     /// Reports an argument that should have been `wanted`.
-    pub(super) fn wrong_type(&mut self, call: &Call<'_>, arg: &Arg, wanted: &str) -> Reported {
+    pub(crate) fn wrong_type(&mut self, call: &Call<'_>, arg: &Arg, wanted: &str) -> Reported {
         let found = self.describe(&arg.operand);
         let mut report =
             self.report("argument-type", arg.span, format!("`{}` needs {wanted}, found {found}", call.name));
@@ -205,14 +204,14 @@ impl Lower<'_, '_> {
     }
 
     /// The text at a span of this file, shortened to one line.
-    pub(super) fn source(&self, span: Span) -> String {
+    pub(crate) fn source(&self, span: Span) -> String {
         let text = self.parsed.file.text.get(span.start as usize..span.end as usize);
         let text = text.filter(|text| span.file == self.file && !text.is_empty() && !text.contains('\n'));
         text.unwrap_or("…").to_owned()
     }
 
     /// The type that an argument names.
-    pub(super) fn type_argument(&mut self, call: &Call<'_>, arg: &Arg) -> Result<Type> {
+    pub(crate) fn type_argument(&mut self, call: &Call<'_>, arg: &Arg) -> Result<Type> {
         match &arg.operand {
             Operand::Static(HostValue::Type(TypePattern::Is(ty))) => Ok(*ty),
             Operand::Static(HostValue::Builtin(name)) if name == "int" => Ok(Type::i32()),
@@ -223,7 +222,7 @@ impl Lower<'_, '_> {
     }
 
     /// The scalar type that `dtype=` names.
-    pub(super) fn scalar_argument(&mut self, call: &Call<'_>, arg: &Arg) -> Result<Scalar> {
+    pub(crate) fn scalar_argument(&mut self, call: &Call<'_>, arg: &Arg) -> Result<Scalar> {
         let ty = self.type_argument(call, arg)?;
         match ty.as_scalar() {
             Some(scalar) => Ok(scalar),
@@ -232,7 +231,7 @@ impl Lower<'_, '_> {
     }
 
     /// The integer that an argument holds while compiling.
-    pub(super) fn static_int(&mut self, call: &Call<'_>, arg: &Arg) -> Result<u32> {
+    pub(crate) fn static_int(&mut self, call: &Call<'_>, arg: &Arg) -> Result<u32> {
         match arg.operand.as_int().map(u32::try_from) {
             Some(Ok(value)) => Ok(value),
             _ => Err(self.wrong_type(call, arg, "an integer that is known when compiling")),
@@ -240,7 +239,7 @@ impl Lower<'_, '_> {
     }
 
     /// The integers of a shape that is known while compiling: a tuple or one number.
-    pub(super) fn static_shape(&mut self, call: &Call<'_>, arg: &Arg) -> Result<Vec<u32>> {
+    pub(crate) fn static_shape(&mut self, call: &Call<'_>, arg: &Arg) -> Result<Vec<u32>> {
         let is_one = self.type_of(&arg.operand).is_some_and(|ty| ty.as_scalar().is_some());
         if is_one {
             return Ok(vec![self.static_int(call, arg)?]);
@@ -250,12 +249,12 @@ impl Lower<'_, '_> {
     }
 
     /// An argument as a value of its own type.
-    pub(super) fn arg_value(&mut self, arg: &Arg) -> Result<Value> {
+    pub(crate) fn arg_value(&mut self, arg: &Arg) -> Result<Value> {
         self.value(&arg.operand, arg.span)
     }
 
     /// An argument as a value of a vector, quaternion, matrix or transform type.
-    pub(super) fn composite_argument(&mut self, call: &Call<'_>, arg: &Arg, wanted: &str) -> Result<Value> {
+    pub(crate) fn composite_argument(&mut self, call: &Call<'_>, arg: &Arg, wanted: &str) -> Result<Value> {
         match self.type_of(&arg.operand) {
             Some(ty) if ty.is_composite() => self.arg_value(arg),
             _ => Err(self.wrong_type(call, arg, wanted)),

@@ -10,7 +10,7 @@ use crate::warp::instance;
 use crate::warp::lower::Result;
 use crate::warp::operand::literal_as;
 use crate::warp::{Lower, Operand, Reported};
-use crate::{HostValue, ParamSource, TypePattern};
+use crate::{Dialect, HostValue, ParamSource, TypePattern};
 use diagnostics::Span;
 use ir::{Scalar, Type};
 use ruff_python_ast::{Expr, ExprCall};
@@ -25,7 +25,22 @@ macro_rules! files {
     };
 }
 
-files!("scalar.py", "vector.py", "matrix.py", "quaternion.py", "transform.py", "spatial.py", "random.py", "noise.py",);
+files!(
+    "scalar.py",
+    "vector.py",
+    "matrix.py",
+    "quaternion.py",
+    "transform.py",
+    "spatial.py",
+    "random.py",
+    "noise.py",
+    "numba.py",
+);
+
+/// The dialect that a file of the library is written in.
+pub(crate) fn dialect_of(file: &str) -> Dialect {
+    if file.ends_with("/numba.py") { Dialect::Numba } else { Dialect::Warp }
+}
 
 /// Functions that change variables of their caller: name, least number of arguments, and which arguments.
 const OUTPUTS: &[(&str, usize, &[usize])] = &[

@@ -146,7 +146,7 @@ fn len(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
         operand => match lower.type_of(operand).map(Type::kind) {
             Some(TypeKind::Array { .. }) => {
                 let array = lower.arg_value(arg)?;
-                return Ok(Operand::Value(lower.extent_i32(array, 0)));
+                return Ok(Operand::Value(lower.extent_of(array, 0)));
             }
             Some(TypeKind::Matrix { rows, .. }) => Some(*rows as usize),
             Some(TypeKind::Scalar(_) | TypeKind::Struct(_)) | None => None,

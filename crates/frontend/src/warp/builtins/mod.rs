@@ -11,7 +11,7 @@
 //!
 //! The behavior is that of NVIDIA Warp 1.19 (its documentation of builtins), except where a row says otherwise.
 
-mod arguments;
+pub(crate) mod arguments;
 mod construct;
 mod library;
 mod lookup;
@@ -25,7 +25,7 @@ mod vector;
 mod tests;
 
 pub(crate) use arguments::{Arg, Call};
-pub(crate) use library::{LIBRARY, outputs, without_outputs};
+pub(crate) use library::{LIBRARY, dialect_of, outputs, without_outputs};
 
 use super::call::Args;
 use super::expression::suggest;
@@ -104,6 +104,8 @@ fn find(name: &str) -> Option<&'static Row> {
 impl Lower<'_, '_> {
     /// Calls a builtin by name.
     pub(crate) fn builtin(&mut self, name: &str, args: Args, span: Span) -> Result<Operand> {
+        // `math.pow` is no other function here than `pow`.
+        let name = name.strip_prefix("math.").unwrap_or(name);
         if let Some(row) = find(name) {
             let call = self.match_arguments(name, row.params, args, span)?;
             return match row.rule {

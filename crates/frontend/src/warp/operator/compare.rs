@@ -35,6 +35,9 @@ impl Lower<'_, '_> {
                 self.unary(ruff_python_ast::UnaryOp::Not, &equal, sides.whole)
             };
         }
+        if let Some(compare) = self.rules.compare {
+            return compare(self, op, a, b, sides);
+        }
         let Some((x, y)) = self.unify(a, b, sides)? else {
             return Err(self.refuse_comparison(op, a, b, sides));
         };
@@ -148,7 +151,7 @@ impl Lower<'_, '_> {
         equal.unwrap_or_else(|| self.b().bool(true))
     }
 
-    fn refuse_comparison(&mut self, op: CmpOp, a: &Operand, b: &Operand, sides: Sides) -> super::Reported {
+    pub(crate) fn refuse_comparison(&mut self, op: CmpOp, a: &Operand, b: &Operand, sides: Sides) -> super::Reported {
         if self.retyped(a, b) {
             return super::Reported;
         }

@@ -12,9 +12,9 @@ use std::cmp::Ordering;
 
 /// Why literals cannot be combined.
 #[derive(Debug, PartialEq)]
-pub(super) struct Mistake {
-    pub(super) code: &'static str,
-    pub(super) message: String,
+pub(crate) struct Mistake {
+    pub(crate) code: &'static str,
+    pub(crate) message: String,
 }
 
 #[derive(Clone, Copy)]
@@ -42,7 +42,7 @@ impl Number {
 }
 
 /// The folded result; `None` where these operands are not folded.
-pub(super) fn binary(op: Operator, a: &HostValue, b: &HostValue) -> Result<Option<HostValue>, Mistake> {
+pub(crate) fn binary(op: Operator, a: &HostValue, b: &HostValue) -> Result<Option<HostValue>, Mistake> {
     if let (HostValue::Str(x), HostValue::Str(y)) = (a, b) {
         return Ok((op == Operator::Add).then(|| HostValue::Str(format!("{x}{y}"))));
     }
@@ -147,7 +147,7 @@ fn constants(a: &HostValue, b: &HostValue) -> Option<(Scalar, Const, Const)> {
     Some((scalar, literal_as(a, scalar)?, literal_as(b, scalar)?))
 }
 
-pub(super) fn unary(op: UnaryOp, value: &HostValue) -> Option<HostValue> {
+pub(crate) fn unary(op: UnaryOp, value: &HostValue) -> Option<HostValue> {
     match (op, value) {
         (UnaryOp::USub, HostValue::Scalar(scalar, constant)) if *scalar != Scalar::Bool => {
             eval::scalar_op(Op::Neg, *scalar, &[*constant]).map(|value| HostValue::Scalar(*scalar, value))
@@ -167,7 +167,7 @@ pub(super) fn unary(op: UnaryOp, value: &HostValue) -> Option<HostValue> {
 }
 
 /// Whether a comparison holds; `None` where these operands are not compared while lowering.
-pub(super) fn compare(op: CmpOp, a: &HostValue, b: &HostValue) -> Option<bool> {
+pub(crate) fn compare(op: CmpOp, a: &HostValue, b: &HostValue) -> Option<bool> {
     if let (Some(x), Some(y)) = (Number::of(a), Number::of(b)) {
         let order = match (x, y) {
             (Number::Int(x), Number::Int(y)) => Some(x.cmp(&y)),
@@ -209,7 +209,7 @@ fn holds(op: CmpOp, order: Option<Ordering>) -> Option<bool> {
 }
 
 /// Whether an integer literal is meant for a scalar type: signed and unsigned readings of its bits both count.
-pub(super) fn fits(value: i128, scalar: Scalar) -> bool {
+pub(crate) fn fits(value: i128, scalar: Scalar) -> bool {
     !scalar.is_int() || (-(1i128 << (scalar.bits() - 1)) <= value && value < 1i128 << scalar.bits())
 }
 

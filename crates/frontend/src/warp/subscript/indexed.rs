@@ -105,7 +105,7 @@ impl Lower<'_, '_> {
         let base = self.b().extract(indexed, 0);
         let list = self.b().extract(indexed, dim + 1);
         let is_null = self.b().push1(Op::IsNull, &[list], Attr::None, Type::bool());
-        let (whole, listed) = (self.extent_i32(base, dim), self.extent_i32(list, 0));
+        let (whole, listed) = (self.extent_of(base, dim), self.extent_of(list, 0));
         self.b().select(is_null, whole, listed)
     }
 }

@@ -15,7 +15,7 @@ enum Backward {
 
 impl Lower<'_, '_> {
     /// `a[i, j]`: an element where every dimension has an integer, else a view.
-    pub(super) fn array_place(&mut self, array: Value, indices: &[Index], name: &str, span: Span) -> Result<Place> {
+    pub(crate) fn array_place(&mut self, array: Value, indices: &[Index], name: &str, span: Span) -> Result<Place> {
         let rank = self.rank(array);
         if indices.len() > rank {
             let (elem, _) = self.ty(array).as_array().unwrap_or_else(|| panic!("an array has an element type"));
@@ -57,7 +57,7 @@ impl Lower<'_, '_> {
     }
 
     /// The element at one integer a dimension; in checked mode the bounds are checked here.
-    pub(super) fn plain_element(&mut self, array: Value, indices: &[Index], name: &str, span: Span) -> Result<Access> {
+    pub(crate) fn plain_element(&mut self, array: Value, indices: &[Index], name: &str, span: Span) -> Result<Access> {
         let (ty, _) = self.ty(array).as_array().unwrap_or_else(|| panic!("an array has an element type"));
         let mut values = Vec::new();
         for (dim, (index, at)) in (0..).zip(indices) {
@@ -73,12 +73,12 @@ impl Lower<'_, '_> {
     }
 
     /// An index as an i64; a negative one counts from the end.
-    pub(super) fn wrapped(&mut self, array: Value, index: &Operand, dim: u32, at: Span) -> Result<Value> {
+    pub(crate) fn wrapped(&mut self, array: Value, index: &Operand, dim: u32, at: Span) -> Result<Value> {
         let value = self.index(index, at)?;
         Ok(if self.may_be_negative(index) { self.b().wrap_index(array, value, dim) } else { value })
     }
 
-    pub(super) fn check_row(&mut self, array: Value, index: Value, dim: u32, name: &str, span: Span) {
+    pub(crate) fn check_row(&mut self, array: Value, index: Value, dim: u32, name: &str, span: Span) {
         if self.unit.options.checks_bounds() {
             let site = self.unit.module.add_site(Site { kind: SiteKind::ArrayIndex, span, name: name.to_owned() });
             let extent = self.b().extent(array, dim);

@@ -1,0 +1,96 @@
+"""Arguments of a launch: host values as the compiled part takes them.
+
+In: what the user passed. Out: device arrays, numbers, tuples of these, and what is to be copied back after the launch.
+"""
+
+from __future__ import annotations
+
+import enum
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gridstride import _native
+from gridstride.numba import _dtypes, config
+from gridstride.numba.cuda._arrays import DeviceNDArray, DeviceRecord, _fits, _HostArray, as_cuda_array
+from gridstride.numba.cuda.args import ArgHint
+from gridstride.numba.errors import NumbaPerformanceWarning
+
+_PLAIN = (int, float, bool, DeviceNDArray, np.float32, np.float64, np.int32, np.int64, np.uint32, np.uint64)
+_HOST_WARNING = "Host array used in CUDA kernel will incur copy overhead to/from device."
+Back = list[Callable[[], None]]
+_classes: dict[_native.Type, type] = {}
+
+
+def _value(ty: _native.Type, data: bytes) -> Any:
+    """A host value of a compiler's type that is given by its bytes."""
+    found = _classes.get(ty)
+    if found is None:
+        members = {"__gs_type__": ty, "__gs_bytes__": lambda self: self.data, "__slots__": ("data",)}
+        found = _classes[ty] = type("Value", (), members)
+    made = found()
+    made.data = data
+    return made
+
+
+def _record(host: np.ndarray[Any, Any]) -> Any:
+    """A reference to a record: the descriptor of an array of one element."""
+    elem = _dtypes.from_native_dtype(host.dtype)
+    words = np.array([host.__array_interface__["data"][0], 1, host.itemsize], np.uint64)
+    return _value(_dtypes.record_reference(elem), words.tobytes())
+
+
+def _host_array(array: np.ndarray[Any, Any], back: Back, copies_back: bool) -> Any:
+    if _fits(array):
+        return DeviceNDArray(array)
+    aligned = np.empty_like(array, dtype=_dtypes.device_dtype(array.dtype), order="K", subok=False)
+    aligned[...] = array
+    if copies_back and array.flags["WRITEABLE"]:
+        back.append(lambda: array.__setitem__(..., aligned))
+    return DeviceNDArray(aligned)
+
+
+def convert(value: Any, back: Back, keep: list[Any], copies_back: bool = True) -> Any:
+    """A host value as the compiled part takes it. `keep` holds what must live until the launch is over."""
+    if type(value) in _PLAIN:
+        return value
+    if isinstance(value, ArgHint):
+        return convert(value.value, back, keep, value.copies_back)
+    if isinstance(value, _HostArray):
+        return _host_array(value, back, copies_back)
+    if isinstance(value, np.ndarray):
+        if config.CUDA_WARN_ON_IMPLICIT_COPY and not config.ENABLE_CUDASIM:
+            warnings.warn(NumbaPerformanceWarning(_HOST_WARNING), stacklevel=4)
+        return _host_array(value, back, copies_back)
+    if isinstance(value, DeviceRecord):
+        return _record(value._host)
+    if isinstance(value, np.void):
+        record = np.empty((), _dtypes.device_dtype(value.dtype))
+        record[...] = value
+        keep.append(record)
+        if copies_back:
+
+            def write_back() -> None:
+                for name in value.dtype.names or ():
+                    value[name] = record[name]
+
+            back.append(write_back)
+        return _record(record)
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return int(value.astype(np.int64))
+    if isinstance(value, np.complexfloating | complex) and not isinstance(value, float):
+        number = np.asarray(value)
+        return _value(_dtypes.from_native_dtype(number.dtype), number.tobytes())
+    if isinstance(value, enum.Enum):
+        return convert(value.value, back, keep)
+    if isinstance(value, tuple):
+        return tuple(convert(item, back, keep, copies_back) for item in value)
+    if hasattr(value, "__cuda_array_interface__"):
+        return as_cuda_array(value)
+    if isinstance(value, _native.Array):
+        return value
+    if isinstance(value, list):
+        raise TypeError("a list cannot be passed to a kernel: make an array of it")
+    return value

@@ -1,0 +1,428 @@
+"""Device arrays: `to_device`, `device_array`, `copy_to_host` …
+
+On the CPU device a device array is memory of its own that NumPy and kernels see alike; `_host` is NumPy's view of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from gridstride import _native
+from gridstride.numba import _dtypes
+
+
+def _fits(array: np.ndarray[Any, Any]) -> bool:
+    """Whether compiled code can work on an array's memory as it lies."""
+    dtype = array.dtype
+    return bool(array.flags["ALIGNED"]) and _dtypes.device_dtype(dtype) == dtype
+
+
+class DeviceNDArray(_native.Array):
+    """An array on the device. Made by `to_device`, `device_array` and by slicing another."""
+
+    __cuda_ndarray__ = True
+    __cuda_memory__ = True
+    _host: np.ndarray[Any, Any]
+
+    def __new__(cls, host: np.ndarray[Any, Any], dtype: Any = None) -> DeviceNDArray:
+        elem = _dtypes.from_native_dtype(host.dtype)
+        shape, strides = (host.shape, host.strides) if host.ndim else ((1,), (host.itemsize,))
+        self = super().__new__(cls, elem, host.__array_interface__["data"][0], shape, strides, "cpu", host)
+        self._host = host
+        self._dtype = host.dtype if dtype is None else dtype
+        self.stream = 0
+        return self
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._host.shape
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        return self._host.strides
+
+    @property
+    def ndim(self) -> int:
+        return self._host.ndim
+
+    @property
+    def size(self) -> int:
+        return self._host.size
+
+    @property
+    def nbytes(self) -> int:
+        return self._host.nbytes
+
+    @property
+    def alloc_size(self) -> int:
+        return self._host.nbytes
+
+    @property
+    def flags(self) -> Any:
+        return self._host.flags
+
+    @property
+    def itemsize(self) -> int:
+        return self._dtype.itemsize
+
+    @property
+    def gpu_data(self) -> Any:
+        return self if self.size else None
+
+    @property
+    def device_ctypes_pointer(self) -> Any:
+        import ctypes
+
+        return ctypes.c_void_p(self.ptr)
+
+    @property
+    def _numba_type_(self) -> Any:
+        return _dtypes.typeof(self._host)
+
+    def is_c_contiguous(self) -> bool:
+        return bool(self._host.flags["C_CONTIGUOUS"])
+
+    def is_f_contiguous(self) -> bool:
+        return bool(self._host.flags["F_CONTIGUOUS"])
+
+    def _as(self, host: np.ndarray[Any, Any]) -> DeviceNDArray:
+        return type(self)(host, self._dtype if host.dtype == self._host.dtype else None)
+
+    def copy_to_host(self, ary: Any = None, stream: Any = 0) -> Any:
+        """The elements as a NumPy array: a new one, or `ary`, whose shape and dtype must be the same."""
+        if any(stride < 0 for stride in self.strides):
+            raise NotImplementedError(f"D->H copy not implemented for negative strides: {self.strides}")
+        if ary is None:
+            if self._dtype == self._host.dtype:
+                return self._host.copy(order="F" if self.is_f_contiguous() and not self.is_c_contiguous() else "C")
+            ary = np.empty(self.shape, self._dtype)
+        elif isinstance(ary, np.ndarray):
+            self._check(ary, "copy_to_host")
+        ary[...] = self._host
+        return ary
+
+    def copy_to_device(self, ary: Any, stream: Any = 0) -> None:
+        """Fills this array from a NumPy array or a device array of the same shape."""
+        source = ary._host if isinstance(ary, DeviceNDArray) else np.array(ary, copy=False, subok=True)
+        if isinstance(ary, np.ndarray | DeviceNDArray):
+            self._check(source, "copy_to_device")
+        self._host[...] = source
+
+    def _check(self, other: np.ndarray[Any, Any], what: str) -> None:
+        if other.ndim and self.ndim and other.size != self.size and math.prod(other.shape) != self.size:
+            raise ValueError(f"array sizes differ in {what}: {self.shape} and {other.shape}")
+        if other.shape != self.shape and other.ndim and self.ndim:
+            raise ValueError(f"incompatible shape: {other.shape} vs. {self.shape}")
+        if other.strides != self.strides and other.size and self.size:
+            flags = [one.flags["C_CONTIGUOUS"] for one in (other, self._host)]
+            also = [one.flags["F_CONTIGUOUS"] for one in (other, self._host)]
+            if flags[0] != flags[1] and also[0] != also[1]:
+                raise ValueError(f"incompatible strides: {other.strides} vs. {self.strides}")
+
+    def __len__(self) -> int:
+        return len(self._host)
+
+    def __getitem__(self, item: Any) -> Any:
+        """A view for slices, a NumPy scalar for an element."""
+        found = self._host[item]
+        if isinstance(found, np.ndarray) and (found.ndim or self._host.ndim == 0):
+            return self._as(found)
+        return found
+
+    def __setitem__(self, item: Any, value: Any) -> None:
+        self.setitem(item, value)
+
+    def getitem(self, item: Any, stream: Any = 0) -> Any:
+        return self[item]
+
+    def setitem(self, item: Any, value: Any, stream: Any = 0) -> None:
+        target = self._host[item]
+        source = value._host if isinstance(value, DeviceNDArray) else np.asarray(value)
+        if source.ndim > np.ndim(target):
+            raise ValueError(f"Can't assign {source.ndim}-D array to {np.ndim(target)}-D self")
+        for ours, theirs in zip(reversed(np.shape(target)), reversed(source.shape), strict=False):
+            if theirs not in (1, ours):
+                raise ValueError(f"Can't copy sequence with size {theirs} to array axis 0 with dimension {ours}")
+        self._host[item] = source
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[index] for index in range(len(self)))
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        found = self.copy_to_host()
+        return found if dtype is None else found.astype(dtype)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of shape {self.shape} and dtype {self.dtype}>"
+
+    def reshape(self, *newshape: Any, **kws: Any) -> DeviceNDArray:
+        """The same elements in another shape; without a copy, so the array must be contiguous."""
+        shape = newshape[0] if len(newshape) == 1 and isinstance(newshape[0], tuple | list) else newshape
+        order = kws.pop("order", "C")
+        if kws:
+            raise TypeError(f"unknown keyword arguments {list(kws)}")
+        found = self._host.reshape(shape, order=order)
+        if self.size and not np.shares_memory(found, self._host):
+            raise NotImplementedError("reshape would require copy")
+        return self._as(found)
+
+    def ravel(self, order: str = "C", stream: Any = 0) -> DeviceNDArray:
+        """The elements in one dimension, without a copy."""
+        is_fit = self.is_c_contiguous() if order == "C" else self.is_f_contiguous() if order == "F" else True
+        if self.ndim > 1 and not is_fit:
+            raise NotImplementedError(f"order '{order}' of this array would need a copy")
+        return self._as(self._host.ravel(order=order) if self.ndim else self._host.reshape(1))
+
+    def view(self, dtype: Any) -> DeviceNDArray:
+        """The same bytes as elements of another dtype."""
+        dtype = np.dtype(dtype)
+        if dtype.itemsize != self._host.itemsize and self.ndim and not self.is_c_contiguous():
+            raise ValueError(
+                "To change to a dtype of a different size, the last axis must be contiguous"
+                if self.strides[-1] == self._host.itemsize
+                else "To change to a dtype of a different size, the last axis must be contiguous"
+            )
+        try:
+            return type(self)(self._host.view(dtype))
+        except ValueError as error:
+            raise ValueError(str(error)) from None
+
+    def squeeze(self, axis: Any = None, stream: Any = 0) -> DeviceNDArray:
+        """Without dimensions of one element."""
+        return self._as(np.squeeze(self._host, axis))
+
+    def transpose(self, axes: Any = None) -> DeviceNDArray:
+        """The dimensions in another order."""
+        if axes and tuple(axes) != tuple(range(self.ndim)):
+            if tuple(sorted(axes)) != tuple(range(self.ndim)):
+                raise ValueError(f"invalid axes list {axes!r}")
+            if self.ndim != 2:
+                raise NotImplementedError("transposing a non-2D DeviceNDArray isn't supported")
+        elif axes:
+            return self
+        return self._as(self._host.transpose(axes))
+
+    @property
+    def T(self) -> DeviceNDArray:
+        return self.transpose()
+
+    def split(self, section: int, stream: Any = 0) -> Iterator[DeviceNDArray]:
+        """Views of `section` elements each, the last perhaps shorter."""
+        if self.ndim != 1:
+            raise ValueError("only support 1d array")
+        if self._host.strides[0] != self._host.itemsize:
+            raise ValueError("only support unit stride")
+        for start in range(0, self.size, section):
+            yield self[start : start + section]
+
+    def bind(self, stream: Any = 0) -> DeviceNDArray:
+        """The same array, whose later copies use a stream."""
+        found = self._as(self._host)
+        found.stream = stream
+        return found
+
+    def as_cuda_arg(self) -> DeviceNDArray:
+        return self
+
+    def get_ipc_handle(self) -> Any:
+        """Sharing memory between processes is CUDA's: raises `OSError` on the CPU device."""
+        raise OSError("OS does not support CUDA IPC")
+
+
+class MappedNDArray(DeviceNDArray):
+    """Memory that host and device see alike."""
+
+
+class ManagedNDArray(DeviceNDArray):
+    """Memory that moves between host and device by itself."""
+
+
+class DeviceRecord:
+    """A record on the device; fields by name."""
+
+    def __init__(self, host: np.ndarray[Any, Any], dtype: Any = None) -> None:
+        self._host = host
+        self.dtype = host.dtype if dtype is None else dtype
+        self.shape: tuple[int, ...] = ()
+        self.ndim = 0
+
+    def __getitem__(self, field: str) -> Any:
+        found = self._host[field]
+        return DeviceNDArray(found) if isinstance(found, np.ndarray) and found.ndim else found[()]
+
+    def __setitem__(self, field: str, value: Any) -> None:
+        self._host[field] = value
+
+    def copy_to_host(self, ary: Any = None, stream: Any = 0) -> Any:
+        """The record as a NumPy array of no dimension."""
+        if ary is None:
+            ary = np.empty((), self.dtype)
+        ary[...] = self._host
+        return ary
+
+    def copy_to_device(self, ary: Any, stream: Any = 0) -> None:
+        """Fills the record from the host."""
+        self._host[...] = ary
+
+
+def _empty(shape: Any, dtype: Any, order: str = "C") -> np.ndarray[Any, Any]:
+    if isinstance(shape, int | np.integer):
+        shape = (int(shape),)
+    return np.empty(shape, _dtypes.device_dtype(np.dtype(dtype)), order="F" if order == "F" else "C")
+
+
+def to_device(obj: Any, stream: Any = 0, copy: bool = True, to: Any = None) -> Any:
+    """A copy of `obj` on the device; with `to`, into that array. `copy=False` only allocates."""
+    if to is not None:
+        if copy:
+            to.copy_to_device(obj, stream=stream)
+        return to
+    if isinstance(obj, DeviceNDArray):
+        return obj
+    if isinstance(obj, np.void):
+        record = _empty((), obj.dtype)
+        record[...] = obj
+        return DeviceRecord(record, obj.dtype)
+    source = np.array(obj, copy=None, subok=True)
+    if any(stride < 0 for stride in source.strides):
+        source = source.copy()
+    dtype = _dtypes.device_dtype(source.dtype)
+    # The same strides, so that copies in both directions are one move of memory.
+    target = np.empty_like(source, dtype=dtype, order="K", subok=False)
+    if copy:
+        target[...] = source
+    return DeviceNDArray(target, source.dtype)
+
+
+def auto_device(obj: Any, stream: Any = 0, copy: bool = True) -> tuple[Any, bool]:
+    """`obj` on the device, and whether it was copied there for this call."""
+    if isinstance(obj, DeviceNDArray):
+        return obj, False
+    return to_device(obj, stream=stream, copy=copy), True
+
+
+def device_array(shape: Any, dtype: Any = np.float64, strides: Any = None, order: str = "C", stream: Any = 0) -> Any:
+    """A device array whose elements are not set."""
+    return DeviceNDArray(_empty(shape, dtype, order), np.dtype(dtype))
+
+
+def device_array_like(ary: Any, stream: Any = 0) -> Any:
+    """A device array of the shape, dtype and order of another; its elements are not set."""
+    host = ary._host if isinstance(ary, DeviceNDArray) else np.asanyarray(ary)
+    # Broadcast and strided arrays get the memory that they need, in the same order.
+    order = "F" if host.flags["F_CONTIGUOUS"] and not host.flags["C_CONTIGUOUS"] else "C"
+    if order == "C" and not host.flags["C_CONTIGUOUS"]:
+        made = np.empty_like(host, dtype=_dtypes.device_dtype(host.dtype), order="K", subok=False)
+        return DeviceNDArray(made, ary.dtype)
+    return DeviceNDArray(_empty(host.shape, host.dtype, order), ary.dtype)
+
+
+def pinned_array(shape: Any, dtype: Any = np.float64, strides: Any = None, order: str = "C") -> Any:
+    """A NumPy array whose memory devices can copy from at full speed."""
+    return np.empty((shape,) if isinstance(shape, int) else shape, dtype, order="F" if order == "F" else "C")
+
+
+def pinned_array_like(ary: Any) -> Any:
+    """As `pinned_array`, in the shape and dtype of another array."""
+    return np.empty_like(ary)
+
+
+class _HostArray(np.ndarray[Any, Any]):
+    """Mapped and managed memory: a NumPy array that is a device array too."""
+
+    def copy_to_host(self, ary: Any = None, stream: Any = 0) -> Any:
+        """The elements as a NumPy array."""
+        if ary is None:
+            return np.array(self, subok=False)
+        ary[...] = self
+        return ary
+
+
+def mapped_array(
+    shape: Any,
+    dtype: Any = np.float64,
+    strides: Any = None,
+    order: str = "C",
+    stream: Any = 0,
+    portable: bool = False,
+    wc: bool = False,
+) -> Any:
+    """A NumPy array that kernels use in place."""
+    return pinned_array(shape, dtype, strides, order).view(_HostArray)
+
+
+def mapped_array_like(ary: Any, stream: Any = 0, portable: bool = False, wc: bool = False) -> Any:
+    """As `mapped_array`, in the shape and dtype of another array."""
+    return np.empty_like(ary).view(_HostArray)
+
+
+def managed_array(
+    shape: Any,
+    dtype: Any = np.float64,
+    strides: Any = None,
+    order: str = "C",
+    stream: Any = 0,
+    attach_global: bool = True,
+) -> Any:
+    """A NumPy array whose memory moves to where it is used."""
+    return mapped_array(shape, dtype, strides, order)
+
+
+@contextlib.contextmanager
+def pinned(*arylist: Any) -> Iterator[None]:
+    """Pins the memory of NumPy arrays for the block."""
+    for ary in arylist:
+        if not isinstance(ary, np.ndarray):
+            raise TypeError(f"only NumPy arrays can be pinned, not {type(ary).__name__}")
+    yield
+
+
+@contextlib.contextmanager
+def mapped(*arylist: Any, **kws: Any) -> Iterator[Any]:
+    """NumPy arrays as device arrays over the same memory, for the block."""
+    made = [DeviceNDArray(ary) for ary in arylist]
+    yield made[0] if len(made) == 1 else made
+
+
+def is_cuda_array(obj: Any) -> bool:
+    """Whether an object describes device memory: a device array, or one with `__cuda_array_interface__`."""
+    return isinstance(obj, DeviceNDArray) or hasattr(obj, "__cuda_array_interface__")
+
+
+def as_cuda_array(obj: Any, sync: bool = True) -> Any:
+    """The memory of another library's device array as a device array."""
+    if isinstance(obj, DeviceNDArray):
+        return obj
+    if not hasattr(obj, "__cuda_array_interface__"):
+        raise TypeError("*obj* doesn't implement the cuda array interface.")
+    return from_cuda_array_interface(obj.__cuda_array_interface__, obj, sync)
+
+
+def from_cuda_array_interface(desc: Any, owner: Any = None, sync: bool = True) -> Any:
+    """A device array from a description of memory on a CUDA device, which the CPU device cannot read."""
+    raise RuntimeError("memory of a CUDA device cannot be used on the device `cpu`")
+
+
+def open_ipc_array(*args: Any, **kwargs: Any) -> Any:
+    """Sharing memory between processes is CUDA's: raises `OSError` on the CPU device."""
+    raise OSError("OS does not support CUDA IPC")
+
+
+def is_cuda_ndarray(obj: Any) -> bool:
+    """Whether an object is a device array of this package."""
+    return isinstance(obj, DeviceNDArray)
+
+
+def verify_cuda_ndarray_interface(obj: Any) -> None:
+    """Raises `TypeError` unless the object is a device array."""
+    if not is_cuda_ndarray(obj):
+        raise TypeError("not a device array")

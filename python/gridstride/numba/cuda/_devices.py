@@ -1,0 +1,213 @@
+"""Devices and contexts, and which device launches run on.
+
+Launches run on the CPU device where there is no GPU, with `GRIDSTRIDE_DEVICE=cpu`, or with `NUMBA_ENABLE_CUDASIM=1`;
+`GRIDSTRIDE_DEVICE=interp` runs them in the interpreter. What a program asks about the device is answered there as
+numba-cuda's simulator answers it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import uuid
+from collections import namedtuple
+from collections.abc import Iterator
+from typing import Any
+
+from gridstride import _native
+
+_LAUNCH_DEVICE = "interp" if os.environ.get("GRIDSTRIDE_DEVICE") == "interp" else "cpu"
+
+ComputeCapability = namedtuple("ComputeCapability", ["major", "minor"])
+
+
+def launch_device() -> str:
+    """The alias of the device that launches run on."""
+    return _LAUNCH_DEVICE
+
+
+class Device:
+    """A device and its attributes, by CUDA's upper-case names."""
+
+    id = 0
+    COMPUTE_CAPABILITY = compute_capability = ComputeCapability(5, 2)
+    MAX_THREADS_PER_BLOCK = 1024
+    MAX_BLOCK_DIM_X = MAX_BLOCK_DIM_Y = 1024
+    MAX_BLOCK_DIM_Z = 64
+    MAX_GRID_DIM_X = 2**31 - 1
+    MAX_GRID_DIM_Y = MAX_GRID_DIM_Z = 65535
+    MAX_SHARED_MEMORY_PER_BLOCK = 48 * 1024
+    MAX_REGISTERS_PER_BLOCK = 65536
+    WARP_SIZE = 32
+    CAN_MAP_HOST_MEMORY = UNIFIED_ADDRESSING = CONCURRENT_KERNELS = MANAGED_MEMORY = COOPERATIVE_LAUNCH = 1
+    ASYNC_ENGINE_COUNT = 1
+    supports_float16 = True
+    uuid = f"GPU-{uuid.UUID(int=0)}"
+
+    @property
+    def name(self) -> bytes:
+        return _native.cpu_name().encode()
+
+    @property
+    def MULTIPROCESSOR_COUNT(self) -> int:
+        return _native.get_num_threads()
+
+    def get_primary_context(self) -> Context:
+        """The context that programs share."""
+        return _context
+
+    def reset(self) -> None:
+        """Accepted: what is on the CPU device lives as long as it is used."""
+
+    def __enter__(self) -> Context:
+        return _context
+
+    def __exit__(self, *error: Any) -> None:
+        pass
+
+    def __repr__(self) -> str:
+        return f"<CUDA device {self.id} '{self.name.decode()}'>"
+
+
+_Memory = namedtuple("_Memory", ["free", "total"])
+
+
+class Context:
+    """The state of a device."""
+
+    @property
+    def device(self) -> Device:
+        return _device
+
+    def get_memory_info(self) -> Any:
+        """Free and total bytes of memory."""
+        page = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+        if not hasattr(os, "sysconf"):
+            return _Memory(sys.maxsize, sys.maxsize)
+        return _Memory(page * os.sysconf("SC_AVPHYS_PAGES"), page * os.sysconf("SC_PHYS_PAGES"))
+
+    @contextlib.contextmanager
+    def defer_cleanup(self) -> Iterator[None]:
+        """Puts off freeing memory to the end of the block."""
+        yield
+
+    def reset(self) -> None:
+        """Accepted: what is on the CPU device lives as long as it is used."""
+
+    def synchronize(self) -> None:
+        """Waits until the device is done."""
+
+    def push(self) -> None:
+        """Makes this context the current one."""
+
+    def pop(self) -> None:
+        """Makes the context before this one current again."""
+
+    def __enter__(self) -> Context:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        pass
+
+    def __repr__(self) -> str:
+        return "<CUDA context of device 0>"
+
+
+class _DeviceList:
+    """`cuda.gpus`: the devices, by number."""
+
+    @property
+    def lst(self) -> list[Device]:
+        return [_device]
+
+    @property
+    def current(self) -> Device:
+        return _device
+
+    def __getitem__(self, index: int) -> Device:
+        return self.lst[index]
+
+    def __iter__(self) -> Iterator[Device]:
+        return iter(self.lst)
+
+    def __len__(self) -> int:
+        return 1
+
+    def __repr__(self) -> str:
+        return "<Managed Device 0>"
+
+
+_device = Device()
+_context = Context()
+gpus = _DeviceList()
+
+
+def is_available() -> bool:
+    """Whether kernels can be launched: always, on the CPU device where there is no GPU."""
+    return True
+
+
+def is_supported_version() -> bool:
+    """Whether the driver's version is supported."""
+    return True
+
+
+def detect() -> bool:
+    """Prints the devices; whether there is one that is supported."""
+    print("Found 1 CUDA devices")
+    print(f"id {0:<5}{_device.name.decode():>30}{'[SUPPORTED]':>40}")
+    print(f"{'Compute Capability':>40}: {'.'.join(map(str, _device.compute_capability))}")
+    print("Summary:\n\t1/1 devices are supported")
+    return True
+
+
+def get_current_device() -> Device:
+    """The device that launches run on."""
+    return _device
+
+
+def list_devices() -> _DeviceList:
+    """All devices."""
+    return gpus
+
+
+def select_device(device_id: int) -> Context:
+    """Makes a device the current one. Raises `ValueError` for a number that there is no device of."""
+    if device_id != 0:
+        raise ValueError(f"there is no device {device_id}: the CPU device is number 0")
+    return _context
+
+
+def current_context(devnum: int | None = None) -> Context:
+    """The context of the current device."""
+    return _context
+
+
+def synchronize() -> None:
+    """Waits until the device is done."""
+
+
+def close() -> None:
+    """Accepted: what is on the CPU device lives as long as it is used."""
+
+
+def require_context(function: Any) -> Any:
+    """Accepted: the context of the CPU device is always there."""
+    return function
+
+
+def profile_start() -> None:
+    """Starts the profiler: does nothing on the CPU device."""
+
+
+def profile_stop() -> None:
+    """Stops the profiler: does nothing on the CPU device."""
+
+
+@contextlib.contextmanager
+def profiling() -> Iterator[None]:
+    """Profiles the block."""
+    profile_start()
+    yield
+    profile_stop()

@@ -1,0 +1,492 @@
+"""`@cuda.jit`: kernels and device functions, launches, and what can be asked about compiled code.
+
+    >>> @cuda.jit
+    ... def double(x):
+    ...     i = cuda.grid(1)
+    ...     if i < x.size:
+    ...         x[i] *= 2
+    >>> double[4, 256](x)
+
+A function is compiled for the types of its arguments when a launch first needs it, or at once for the signatures that
+are given. `kernel[grid, block, stream, shared]` is a launch configuration; calling that launches.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from gridstride import _native, _source
+from gridstride import config as settings
+from gridstride.numba import _dtypes, config, types
+from gridstride.numba.cuda import _signatures
+from gridstride.numba.cuda._arguments import Back, convert
+from gridstride.numba.cuda._devices import launch_device
+from gridstride.numba.errors import NumbaInvalidConfigWarning, NumbaPerformanceWarning
+
+#: A grid of fewer blocks leaves most of a large GPU idle.
+_FEW_BLOCKS = 128
+_MISSING_CONFIG = """
+Kernel launch configuration was not specified. Use the syntax:
+
+kernel_function[blockspergrid, threadsperblock](arg0, arg1, ..., argn)
+
+See help(cuda.jit) for examples.
+"""
+
+
+class Kernel(_native.Kernel):
+    """A function for given argument types, or for any."""
+
+    def __new__(cls, function: Callable[..., Any], annotations: dict[str, Any]) -> Kernel:
+        return super().__new__(cls, function, function.__name__, annotations, dialect="numba")
+
+
+def _dim3(value: Any, what: str) -> tuple[int, int, int]:
+    """One to three positive ints, the rest 1. Raises `TypeError` or `ValueError`."""
+    try:
+        extents = tuple(operator.index(one) for one in value) if hasattr(value, "__len__") else (operator.index(value),)
+    except TypeError:
+        raise TypeError(f"{what} must be a sequence of integers, got {value!r}") from None
+    if not 1 <= len(extents) <= 3:
+        raise ValueError(f"{what} must be a sequence of 1, 2 or 3 integers, got {value!r}")
+    if any(one < 1 for one in extents):
+        raise ValueError(f"{what} must be positive, got {value!r}")
+    return (*extents, 1, 1)[:3]  # type: ignore[return-value]
+
+
+class LaunchConfiguration:
+    """`kernel[grid, block, stream, shared]`. Call it with the arguments."""
+
+    def __init__(
+        self, dispatcher: Dispatcher, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0
+    ) -> None:
+        self.dispatcher = dispatcher
+        self.griddim = _dim3(griddim, "griddim")
+        self.blockdim = _dim3(blockdim, "blockdim")
+        n_threads = self.blockdim[0] * self.blockdim[1] * self.blockdim[2]
+        if n_threads > 1024:
+            raise ValueError(f"a block of {self.blockdim} has {n_threads} threads: at most 1024 are allowed")
+        self.stream = stream
+        self.sharedmem = operator.index(sharedmem)
+
+    def warn(self) -> None:
+        """Warns of a grid that cannot fill a GPU."""
+        if not config.CUDA_LOW_OCCUPANCY_WARNINGS or config.ENABLE_CUDASIM:
+            return
+        n_blocks = self.griddim[0] * self.griddim[1] * self.griddim[2]
+        if n_blocks < _FEW_BLOCKS:
+            text = f"Grid size {n_blocks} will likely result in GPU under-utilization due to low occupancy."
+            warnings.warn(NumbaPerformanceWarning(text), stacklevel=4)
+
+    def __call__(self, *args: Any) -> None:
+        self.dispatcher.launch(self, args)
+
+
+class ForAll:
+    """`kernel.forall(n)`: one thread for each of `n` tasks, in blocks of a fitting size."""
+
+    def __init__(self, dispatcher: Dispatcher, ntasks: int, tpb: int = 0, stream: Any = 0, sharedmem: int = 0) -> None:
+        if ntasks < 0:
+            raise ValueError(f"Can't create ForAll with negative task count: {ntasks}")
+        self.dispatcher, self.ntasks, self.stream, self.sharedmem = dispatcher, ntasks, stream, sharedmem
+        self.thread_per_block = tpb or 256
+
+    def __call__(self, *args: Any) -> None:
+        if self.ntasks == 0:
+            return
+        n_blocks = (self.ntasks + self.thread_per_block - 1) // self.thread_per_block
+        self.dispatcher[n_blocks, self.thread_per_block, self.stream, self.sharedmem](*args)
+
+
+class Overload:
+    """What is compiled for one signature."""
+
+    def __init__(self, dispatcher: Dispatcher, signature: types.Signature) -> None:
+        self.dispatcher, self.signature = dispatcher, signature
+        self.regs_per_thread = self.const_mem_size = self.shared_mem_per_block = self.local_mem_per_thread = 0
+        self.max_threads_per_block = 1024
+
+    @property
+    def argument_types(self) -> tuple[types.Type, ...]:
+        return self.signature.args
+
+    def max_cooperative_grid_blocks(self, blockdim: Any, dynsmemsize: int = 0) -> int:
+        """How many blocks can wait for each other at once: any number that the CPU device's memory holds."""
+        x, y, z = _dim3(blockdim, "blockdim")
+        return max(1, 2**20 // (x * y * z))
+
+    def text(self, stage: str) -> str:
+        """The compiler's text of this overload."""
+        return self.dispatcher._text(self.signature.args, stage)
+
+    def inspect_llvm(self) -> str:
+        return self.text("llvm")
+
+    def inspect_asm(self) -> str:
+        return self.text("assembly")
+
+
+class Dispatcher(_native.Function):
+    """A function decorated with `@cuda.jit`. Index it with a launch configuration; kernels may call it too."""
+
+    py_func: Callable[..., Any]
+    targetoptions: dict[str, Any]
+
+    def __new__(cls, function: Callable[..., Any], options: dict[str, Any], signatures: Any = None) -> Dispatcher:
+        code = function.__code__
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        normalized = [_signatures.normalize(one) for one in signatures or ()]
+        for arguments, _ in normalized:
+            if len(arguments) != len(names):
+                raise TypeError(f"`{function.__name__}` has {len(names)} parameters, the signature {len(arguments)}")
+        overloads: list[Any] = []
+        annotations = _annotations(names, *normalized[0]) if len(normalized) == 1 else {}
+        self = super().__new__(cls, function, annotations, overloads, dialect="numba")
+        overloads.append(self)
+        self.py_func = self.__wrapped__ = function
+        self.targetoptions = options
+        self._names = names
+        self._signatures = normalized
+        self._kernels: list[Kernel] = []
+        self._options: dict[str, Any] = {}
+        self._stamp = -1
+        self._configurations: dict[Any, LaunchConfiguration] = {}
+        self.specialized = len(normalized) == 1 and not isinstance(signatures, list)
+        for name in ("__name__", "__qualname__", "__module__", "__doc__", "__defaults__"):
+            setattr(self, name, getattr(function, name, None))
+        _source.remember(function)
+        return self
+
+    def _make_kernels(self) -> list[Kernel]:
+        if not self._kernels:
+            listed = self._signatures or [None]
+            for one in listed:
+                given = dict.fromkeys(self._names, ("any",))
+                if one is not None:
+                    given = {name: _dtypes.argument(ty) for name, ty in zip(self._names, one[0], strict=True)}
+                self._kernels.append(Kernel(self.py_func, given))
+        return self._kernels
+
+    def compile_eagerly(self) -> None:
+        """Compiles for the signatures that were given. Raises `CompileError`."""
+        for kernel, (arguments, result) in zip(self._make_kernels(), self._signatures, strict=True):
+            if result is not None and result != types.none and not self.targetoptions.get("device"):
+                raise TypeError("CUDA kernel must have void return type.")
+            if not self.targetoptions.get("device"):
+                _native.compile(kernel, [_dtypes.argument(ty) for ty in arguments], self._compile_options())
+
+    def _compile_options(self) -> dict[str, Any]:
+        stamp = settings.__dict__["_changes"]
+        if stamp != self._stamp:
+            debug = bool(self.targetoptions.get("debug"))
+            self._options = {
+                "checked": debug or settings.checked or settings.mode == "debug",
+                "check_finite": False,
+                "fast_math": bool(self.targetoptions.get("fastmath")),
+                "max_unroll": settings.max_unroll,
+                "cache_dir": settings.cache_dir(),
+            }
+            self._stamp = stamp
+        return self._options
+
+    def configure(self, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0) -> LaunchConfiguration:
+        """A launch configuration: extents of the grid in blocks and of a block in threads."""
+        key = (griddim, blockdim, stream, sharedmem)
+        try:
+            found = self._configurations.get(key)
+        except TypeError:
+            found, key = None, ()  # type: ignore[assignment]
+        if found is None:
+            found = LaunchConfiguration(self, griddim, blockdim, stream, sharedmem)
+            if key and len(self._configurations) < 256:
+                self._configurations[key] = found
+        found.warn()
+        return found
+
+    def _quiet(self, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0) -> LaunchConfiguration:
+        """A launch configuration of the package's own, without warnings."""
+        return LaunchConfiguration(self, griddim, blockdim, stream, sharedmem)
+
+    def __getitem__(self, item: Any) -> LaunchConfiguration:
+        if not isinstance(item, tuple) or not 2 <= len(item) <= 4:
+            raise ValueError("must specify at least the griddim and blockdim")
+        return self.configure(*item)
+
+    def forall(self, ntasks: int, tpb: int = 0, stream: Any = 0, sharedmem: int = 0) -> ForAll:
+        """A launch of one thread for each task."""
+        return ForAll(self, ntasks, tpb, stream, sharedmem)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise ValueError(_MISSING_CONFIG)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self
+
+    def launch(self, launch: LaunchConfiguration, args: tuple[Any, ...]) -> None:
+        """Runs the kernel over the blocks of a configuration."""
+        if self.targetoptions.get("device"):
+            raise RuntimeError("a device function cannot be launched: it is called by kernels")
+        if len(args) < len(self._names):
+            args = (*args, *(self.__defaults__ or ())[len(args) - len(self._names) :])
+        back: Back = []
+        keep: list[Any] = []
+        for extension in self.targetoptions.get("extensions") or ():
+            args = tuple(_extended(extension, arg, launch.stream, back) for arg in args)
+        values = [convert(arg, back, keep) for arg in args]
+        kernels = self._kernels or self._make_kernels()
+        kernel = kernels[0] if len(kernels) == 1 else self._choose(kernels, args)
+        options = self._options if self._stamp == settings.__dict__["_changes"] else self._compile_options()
+        try:
+            _native.launch_blocks(
+                kernel, launch.griddim, launch.blockdim, values, launch.sharedmem, launch_device(), options
+            )
+        finally:
+            for write_back in reversed(back):
+                write_back()
+
+    def _choose(self, kernels: list[Kernel], args: tuple[Any, ...]) -> Kernel:
+        """The kernel whose signature fits the arguments best: exactly, or else the first that they convert to."""
+        found = tuple(_dtypes.typeof(arg) for arg in args)
+        for kernel, (arguments, _) in zip(kernels, self._signatures, strict=True):
+            if all(_same(ours, theirs) for ours, theirs in zip(arguments, found, strict=True)):
+                return kernel
+        for kernel, (arguments, _) in zip(kernels, self._signatures, strict=True):
+            if all(_fits(ours, theirs) for ours, theirs in zip(arguments, found, strict=True)):
+                return kernel
+        raise TypeError(f"No matching definition for argument type(s) {', '.join(map(str, found))}")
+
+    @property
+    def signatures(self) -> list[tuple[types.Type, ...]]:
+        """The argument types that it was compiled for."""
+        return list(self.overloads)
+
+    @property
+    def nopython_signatures(self) -> list[types.Signature]:
+        return [overload.signature for overload in self.overloads.values()]
+
+    @property
+    def overloads(self) -> dict[tuple[types.Type, ...], Overload]:  # type: ignore[override]
+        """What is compiled, by argument types."""
+        found: dict[tuple[types.Type, ...], Overload] = {}
+        for kernel in self._kernels:
+            for compiled in kernel._signatures:
+                arguments = tuple(_dtypes.from_compiler(ty) for ty in compiled)
+                found[arguments] = Overload(self, types.Signature(types.none, arguments))
+        return found
+
+    def specialize(self, *args: Any) -> Dispatcher:
+        """This kernel for the types of given arguments alone."""
+        if self.specialized:
+            raise RuntimeError("Dispatcher already specialized")
+        arguments = tuple(_dtypes.typeof(arg) for arg in args)
+        made = Dispatcher(self.py_func, self.targetoptions, [types.Signature(types.none, arguments)])
+        made.specialized = True
+        made.compile_eagerly()
+        return made
+
+    def compile(self, signature: Any) -> Overload:
+        """Compiles for a signature."""
+        arguments, _ = _signatures.normalize(signature)
+        made = Kernel(
+            self.py_func, {name: _dtypes.argument(ty) for name, ty in zip(self._names, arguments, strict=True)}
+        )
+        _native.compile(made, [_dtypes.argument(ty) for ty in arguments], self._compile_options())
+        self._make_kernels()
+        return Overload(self, types.Signature(types.none, arguments))
+
+    def compile_device(self, args: Any, return_type: Any = None) -> Any:
+        """Accepted: a device function is compiled with the kernels that call it."""
+        return self
+
+    def disable_compile(self, val: bool = True) -> None:
+        """Accepted: types that are not compiled yet still are when they are met."""
+
+    def recompile(self) -> None:
+        """Forgets what is compiled."""
+        self._kernels = []
+
+    def _text(self, arguments: Any, stage: str) -> str:
+        kernel = Kernel(self.py_func, dict.fromkeys(self._names, ("any",)))
+        return _native.ir(kernel, [_dtypes.argument(ty) for ty in arguments], self._compile_options(), stage)
+
+    def _inspect(self, stage: str, signature: Any) -> Any:
+        if self.targetoptions.get("device") and signature is None and not self._signatures:
+            raise RuntimeError("a device function is compiled with the kernels that call it")
+        if signature is not None:
+            return self._text(_signatures.normalize(tuple(signature))[0], stage)
+        return {arguments: overload.text(stage) for arguments, overload in self.overloads.items()}
+
+    def inspect_llvm(self, signature: Any = None) -> Any:
+        """LLVM's text, by argument types or for a signature."""
+        return self._inspect("llvm", signature)
+
+    def inspect_asm(self, signature: Any = None) -> Any:
+        """The device's assembly text, by argument types or for a signature."""
+        return self._inspect("assembly", signature)
+
+    inspect_ptx = inspect_sass = inspect_lto_ptx = inspect_asm
+
+    def inspect_types(self, file: Any = None) -> None:
+        """Prints the kernel with the types of all that it computes."""
+        for overload in self.overloads.values():
+            print(overload.text("typed"), file=file)
+
+    def _number(self, name: str, signature: Any) -> Any:
+        found = {arguments: getattr(overload, name) for arguments, overload in self.overloads.items()}
+        if signature is not None:
+            return found.get(tuple(signature), next(iter(found.values()), 0))
+        if self.specialized:
+            return next(iter(found.values()))
+        return found
+
+    def get_regs_per_thread(self, signature: Any = None) -> Any:
+        """Registers a thread: 0 on the CPU device."""
+        return self._number("regs_per_thread", signature)
+
+    def get_const_mem_size(self, signature: Any = None) -> Any:
+        """Bytes of constant memory: 0 on the CPU device."""
+        return self._number("const_mem_size", signature)
+
+    def get_shared_mem_per_block(self, signature: Any = None) -> Any:
+        """Bytes of static shared memory a block: 0 on the CPU device."""
+        return self._number("shared_mem_per_block", signature)
+
+    def get_local_mem_per_thread(self, signature: Any = None) -> Any:
+        """Bytes of local memory a thread: 0 on the CPU device."""
+        return self._number("local_mem_per_thread", signature)
+
+    def get_max_threads_per_block(self, signature: Any = None) -> Any:
+        """The largest block that can be launched."""
+        return self._number("max_threads_per_block", signature)
+
+    def __repr__(self) -> str:
+        return f"<Dispatcher {self.__name__}({', '.join(self._names)})>"
+
+    def __reduce__(self) -> Any:
+        return Dispatcher, (self.py_func, self.targetoptions, None)
+
+
+CUDADispatcher = Dispatcher
+
+
+def _annotations(names: Any, arguments: Any, result: Any) -> dict[str, Any]:
+    """What a device function's signature says of parameters and result. Arrays stay open: any strides will do."""
+    found: dict[str, Any] = {}
+    for name, ty in zip(names, arguments, strict=True):
+        found[name] = _dtypes.native(ty) if isinstance(ty, types.Number) else ("any",)
+    if isinstance(result, types.Number):
+        found["return"] = _dtypes.native(result)
+    return found
+
+
+def _extended(extension: Any, value: Any, stream: Any, back: Back) -> Any:
+    try:
+        ty = _dtypes.typeof(value)
+    except ValueError:
+        ty = types.none
+    _, changed = extension.prepare_args(ty, value, stream=stream, retr=back)
+    return changed
+
+
+def _same(ours: types.Type, theirs: types.Type) -> bool:
+    if isinstance(ours, types.Array) and isinstance(theirs, types.Array):
+        return ours.dtype == theirs.dtype and ours.ndim == theirs.ndim
+    return ours == theirs
+
+
+def _fits(ours: types.Type, theirs: types.Type) -> bool:
+    if isinstance(ours, types.Number) and isinstance(theirs, types.Number):
+        return not (isinstance(theirs, types.Complex) and not isinstance(ours, types.Complex))
+    return _same(ours, theirs)
+
+
+def jit(
+    func_or_sig: Any = None,
+    device: bool = False,
+    inline: Any = "never",
+    forceinline: bool = False,
+    link: Any = (),
+    debug: bool | None = None,
+    opt: bool | None = None,
+    lineinfo: bool = False,
+    cache: bool = False,
+    launch_bounds: Any = None,
+    lto: bool | None = None,
+    shared_memory_carveout: Any = None,
+    **kws: Any,
+) -> Any:
+    """Makes a function a kernel, or one that kernels call. Use as `@cuda.jit`, `@cuda.jit(device=True)`, or with
+    signatures: `@cuda.jit("void(float32[:])")`, `@cuda.jit([sig, sig])`.
+
+    Args:
+        func_or_sig: The function, a signature, or a list of signatures; signatures are compiled at once.
+        device: Whether it is a device function. Kernels may call functions without it too.
+        debug: Check array bounds, divisions and asserts; the first failing thread raises an exception.
+        fastmath: Allow results that differ in the last digits for speed.
+        opt, lineinfo, cache, inline, forceinline, lto, launch_bounds, max_registers, shared_memory_carveout: Accepted.
+            Code is always optimized and knows its lines, and the disk cache is always used.
+        link: Code to link: not supported on the CPU device.
+
+    Raises:
+        NotImplementedError: `link` or `boundscheck=True` (`debug=True` checks bounds).
+        CompileError: A function that does not compile for a signature.
+    """
+    if link:
+        raise NotImplementedError("Cannot link PTX in the simulator: code for a GPU cannot run on the device `cpu`")
+    if kws.get("boundscheck"):
+        raise NotImplementedError("bounds checking is not supported for CUDA: debug=True checks bounds")
+    for name in ("argtypes", "restype", "bind"):
+        if kws.get(name) is not None:
+            raise _deprecated(name)
+    debug = bool(config.CUDA_DEBUGINFO_DEFAULT) if debug is None else debug
+    if debug and (opt is None or opt):
+        text = "debug=True with opt=True is not supported by CUDA. This may result in a crash"
+        warnings.warn(NumbaInvalidConfigWarning(f"{text} - set debug=False or opt=False."), stacklevel=2)
+    if debug and lineinfo:
+        text = "debug and lineinfo are mutually exclusive. Use debug to get full debug info (this disables some "
+        text += "optimizations), or lineinfo for line info only with code generation unaffected."
+        warnings.warn(NumbaInvalidConfigWarning(text), stacklevel=2)
+    options = {"device": device, "debug": debug, "fastmath": False, "launch_bounds": launch_bounds, **kws}
+    if _signatures.is_signature(func_or_sig) or isinstance(func_or_sig, list):
+        signatures = func_or_sig if isinstance(func_or_sig, list) else (func_or_sig,)
+        for one in signatures:
+            _, result = _signatures.normalize(one)
+            if result is not None and result != types.none and not device:
+                raise TypeError("CUDA kernel must have void return type.")
+        return functools.partial(_compiled, options=options, signatures=signatures)
+    if func_or_sig is None:
+        return functools.partial(Dispatcher, options=options)
+    if isinstance(func_or_sig, Dispatcher):
+        return Dispatcher(func_or_sig.py_func, options)
+    return Dispatcher(func_or_sig, options)
+
+
+def _compiled(function: Callable[..., Any], options: dict[str, Any], signatures: Any) -> Dispatcher:
+    made = Dispatcher(function, options, signatures)
+    if not options["device"]:
+        made.compile_eagerly()
+    return made
+
+
+def _deprecated(name: str) -> Exception:
+    from gridstride.numba.cuda.core.errors import DeprecationError
+
+    return DeprecationError(
+        f"Deprecated keyword argument `{name}`. Signatures should be passed as the first positional argument."
+    )
+
+
+def declare_device(name: str, sig: Any, link: Any = None, use_cooperative: bool = False, abi: str = "numba") -> Any:
+    """Functions of other compilers cannot run on the CPU device: raises `NotImplementedError` when called."""
+    arguments, result = _signatures.normalize(sig)
+    if result is None:
+        raise TypeError("Return type must be provided for device declarations")
+
+    def declared(*args: Any) -> Any:
+        raise NotImplementedError(f"`{name}` is code for a GPU, which cannot run on the device `cpu`")
+
+    return declared

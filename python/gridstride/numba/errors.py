@@ -1,0 +1,60 @@
+"""The exceptions and warnings of Numba that programs catch."""
+
+from __future__ import annotations
+
+from gridstride import _native
+
+
+class NumbaWarning(Warning):
+    """Base of Numba's warnings."""
+
+
+class NumbaPerformanceWarning(NumbaWarning):
+    """A launch or a call that will be slow, and why."""
+
+
+class NumbaDeprecationWarning(NumbaWarning, DeprecationWarning):
+    """Something that will go away."""
+
+
+class NumbaPendingDeprecationWarning(NumbaWarning, PendingDeprecationWarning):
+    """Something that will be deprecated."""
+
+
+class NumbaExperimentalFeatureWarning(NumbaWarning):
+    """Something that may change."""
+
+
+class NumbaInvalidConfigWarning(NumbaWarning):
+    """Options that do not go together."""
+
+
+class NumbaDebugInfoWarning(NumbaWarning):
+    """Debug information that cannot be made."""
+
+
+class NumbaError(Exception):
+    """Base of Numba's errors."""
+
+
+class NumbaTypeError(TypeError, NumbaError):
+    """A value of a type that is not taken."""
+
+
+class NumbaValueError(ValueError, NumbaError):
+    """A value that is not taken."""
+
+
+class NumbaNotImplementedError(NotImplementedError, NumbaError):
+    """Something that is not supported."""
+
+
+class NumbaRuntimeError(RuntimeError, NumbaError):
+    """Something that failed while running."""
+
+
+#: A kernel that cannot be compiled raises one error with all its mistakes, whatever phase found them.
+CompileError = _native.CompileError
+TypingError = LoweringError = UnsupportedError = UnsupportedBytecodeError = ConstantInferenceError = CompileError
+CompilerError = IRError = CompileError
+UnsupportedRewriteError = RequireLiteralValue = ForceLiteralArg = CompileError
