@@ -1,4 +1,4 @@
-"""Runs programs written for Warp unchanged: `import warp` gives Gridstride.
+"""Runs programs written for Warp or numba-cuda unchanged: `import warp` and `import numba` give Gridstride.
 
     python -m gridstride.compat PROGRAM [ARGUMENTS]
 
@@ -17,11 +17,14 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
+from gridstride.compat import numba_names
 from gridstride.compat.absent import AbsentModule
 
 _ALIASES = {"warp": "gridstride"}
 # Warp's modules that programs import at their top, whether or not Gridstride has them.
 _WARP_MODULES = frozenset(["autograd", "fem", "geometry", "optim", "render", "sim", "sparse"])
+# Numba's, whose submodules programs and libraries mention.
+_NUMBA_MODULES = frozenset(["core", "cuda", "extending", "np", "misc", "typed", "experimental"])
 # Front ends under their own names, once they exist.
 _OPTIONAL = {"numba": "gridstride.numba", "cupy": "gridstride.cupy", "cupyx": "gridstride.cupyx"}
 
@@ -37,6 +40,7 @@ class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if head not in self.aliases:
             return None
         name = f"{self.aliases[head]}.{rest}" if rest else self.aliases[head]
+        name = numba_names.MODULES.get(fullname, name)
         first = rest.partition(".")[0]
         if first == "_src":
             name = "gridstride.compat.internals" + rest.removeprefix("_src")
@@ -48,7 +52,8 @@ class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
                     return spec
             except ModuleNotFoundError:
                 continue
-        if head == "warp" and first in _WARP_MODULES | {"_src"}:
+        is_absent = head == "warp" and first in _WARP_MODULES | {"_src"} or head == "numba" and first in _NUMBA_MODULES
+        if is_absent and not _is_in(fullname):
             spec.loader_state = ""
             return spec
         return None
@@ -64,6 +69,13 @@ class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             return
         name = module.__spec__.loader_state if module.__spec__ else module.__name__
         module.__spec__ = importlib.util.spec_from_loader(name, None) if module.__spec__ is None else module.__spec__
+
+
+def _is_in(fullname: str) -> bool:
+    """Whether a module is among the files that its package's path names: a test suite's, say."""
+    parent = sys.modules.get(fullname.rpartition(".")[0])
+    path = list(getattr(parent, "__path__", ()))
+    return importlib.machinery.PathFinder.find_spec(fullname, path) is not None
 
 
 def install() -> None:

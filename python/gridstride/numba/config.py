@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 
 def _flag(name: str, default: int) -> int:
@@ -22,6 +23,7 @@ CUDA_PER_THREAD_DEFAULT_STREAM = _flag("CUDA_PER_THREAD_DEFAULT_STREAM", 0)
 CUDA_LOG_LEVEL = os.environ.get("NUMBA_CUDA_LOG_LEVEL", "")
 CUDA_MAX_PENDING_DEALLOCS_COUNT = _flag("CUDA_MAX_PENDING_DEALLOCS_COUNT", 10)
 CUDA_MAX_PENDING_DEALLOCS_RATIO = 0.2
+CUDA_MEMORY_MANAGER = "default"
 CUDA_ENABLE_NRT = CUDA_NRT_STATS = 0
 CUDA_USE_NVIDIA_BINDING = 1
 DEBUG_JIT = DISABLE_JIT = DEBUG_ARRAY_OPT = 0
@@ -31,5 +33,6 @@ CAPTURED_ERRORS = "new_style"
 COLOR_SCHEME = "no_color"
 CACHE_DIR = os.environ.get("NUMBA_CACHE_DIR", "")
 NUMBA_NUM_THREADS = NUMBA_DEFAULT_NUM_THREADS = os.cpu_count() or 1
+PYVERSION = sys.version_info[:2]
 MACHINE_BITS = 64
 IS_WIN32 = IS_OSX = False

@@ -53,6 +53,10 @@ class NumbaRuntimeError(RuntimeError, NumbaError):
     """Something that failed while running."""
 
 
+class DeprecationError(NumbaError):
+    """Something that was removed."""
+
+
 #: A kernel that cannot be compiled raises one error with all its mistakes, whatever phase found them.
 CompileError = _native.CompileError
 TypingError = LoweringError = UnsupportedError = UnsupportedBytecodeError = ConstantInferenceError = CompileError

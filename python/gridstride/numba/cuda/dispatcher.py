@@ -25,7 +25,7 @@ from gridstride.numba import _dtypes, config, types
 from gridstride.numba.cuda import _signatures
 from gridstride.numba.cuda._arguments import Back, convert
 from gridstride.numba.cuda._devices import launch_device
-from gridstride.numba.errors import NumbaInvalidConfigWarning, NumbaPerformanceWarning
+from gridstride.numba.errors import DeprecationError, NumbaInvalidConfigWarning, NumbaPerformanceWarning
 
 #: A grid of fewer blocks leaves most of a large GPU idle.
 _FEW_BLOCKS = 128
@@ -473,8 +473,6 @@ def _compiled(function: Callable[..., Any], options: dict[str, Any], signatures:
 
 
 def _deprecated(name: str) -> Exception:
-    from gridstride.numba.cuda.core.errors import DeprecationError
-
     return DeprecationError(
         f"Deprecated keyword argument `{name}`. Signatures should be passed as the first positional argument."
     )
