@@ -92,6 +92,7 @@ from gridstride._device import (
     synchronize_device,
     unmap_cuda_device,
 )
+from gridstride._diagnostics import print_diagnostics
 from gridstride._indexed import indexedarray, indexedarray1d, indexedarray2d, indexedarray3d, indexedarray4d
 from gridstride._kernel import (
     Function,
@@ -100,7 +101,6 @@ from gridstride._kernel import (
     force_load,
     func,
     func_grad,
-    func_native,
     func_replay,
     get_module,
     get_module_options,
@@ -123,9 +123,11 @@ from gridstride._logger import (
     set_logger,
 )
 from gridstride._map import map  # noqa: A004 - Warp's name
+from gridstride._memory import ScopedMemoryTracker, print_memory_report
 from gridstride._named import named as _named_types
 from gridstride._numpy import dtype_from_numpy, dtype_to_numpy
 from gridstride._runtime import clear_kernel_cache, counters, get_num_threads, init, is_initialized, set_num_threads
+from gridstride._snippet import func_native
 from gridstride._stream import (
     Event,
     ScopedStream,
@@ -164,6 +166,7 @@ from gridstride._types import (
 )
 from gridstride._unbuilt import table as _unbuilt_table
 from gridstride._vector import matrix as mat
+from gridstride._vector import transform_expand
 from gridstride._vector import vector as vec
 from gridstride.config import DeterministicMode
 from gridstride.types import type_size_in_bytes, types_equal

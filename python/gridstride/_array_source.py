@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gridstride import _array, _native, _numpy, _types
+from gridstride import _array, _memory, _native, _numpy, _types, config
 from gridstride._vector import composite
 
 
@@ -46,6 +46,9 @@ def allocate(cls: Any, shape: tuple[int, ...], zeroed: bool, strides: Any = None
     if n_bytes == 0:
         return _array.make(cls, 0, shape, strides, None)
     buffer = _native.Buffer(n_bytes, zeroed)
+    if _memory.n_trackers or config.track_memory:
+        extents = ", ".join(map(str, shape))
+        _memory.note(buffer, n_bytes, f"array[{cls.__name__}, {extents}]", "cpu")
     return _array.make(cls, buffer.ptr, shape, strides, buffer)
 
 

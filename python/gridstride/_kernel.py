@@ -16,11 +16,12 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import Any
 
-from gridstride import _annotations, _logger, _native, _source, _types, _unbuilt, config
+from gridstride import _annotations, _identity, _logger, _native, _source, _types, _unbuilt, config
 
 _KERNEL_OPTIONS = {
     "enable_backward",
@@ -78,6 +79,19 @@ class Module:
         for error in errors:
             _logger.log_warning(str(error), once=True)
 
+    def hash_module(self, block_dim: int | None = None) -> bytes:
+        """A hash of the options and of all kernels: another one where a launch would now compile something else."""
+        identity = _identity.Identity()
+        given = {name: _settings.get(name) if value is None else value for name, value in self.options.items()}
+        given["verify_fp"] = given.get("verify_fp") or config.verify_fp
+        identity.add(sorted((name, str(value)) for name, value in given.items()))
+        for key, kernel in sorted(self.kernels.items()):
+            identity.add(key, sorted(kernel.overloads))
+            kernel.identify(identity)
+        return identity.digest()
+
+    get_module_hash = hash_module
+
     def unload(self) -> None:
         """Accepted for compatibility: compiled code is freed with its kernels."""
 
@@ -96,11 +110,9 @@ def get_module(name: str) -> Module:
     return found
 
 
-def _module_of(module: Module | str | None, function: Callable[..., Any], unique_name: str) -> Module:
+def _module_of(module: Module | str | None, function: Callable[..., Any]) -> Module:
     if isinstance(module, Module):
         return module
-    if module == "unique":
-        return Module(unique_name)
     return get_module(function.__module__ if module is None else module)
 
 
@@ -125,6 +137,7 @@ class Function(_native.Function):
     func: Callable[..., Any]
     key: str
     module: Module
+    inline: bool | None = None
 
     def __new__(cls, pyfunc: Callable[..., Any], annotations: dict[str, Any], overloads: list[Function]) -> Function:
         self = super().__new__(cls, pyfunc, annotations, overloads)
@@ -156,7 +169,6 @@ class Kernel(_native.Kernel):
     key: str
     module: Module
     options: dict[str, Any]
-    overloads: dict[str, Kernel]
 
     def __new__(
         cls,
@@ -176,15 +188,28 @@ class Kernel(_native.Kernel):
         if key is not None and not key.isidentifier():
             raise ValueError(f"the kernel name {key!r} is not an identifier")
         self.key = key or _key(func)
-        self.module = _module_of(module, func, f"{func.__module__}.{self.key}")
+        self.module = Module(func.__module__) if module == "unique" else _module_of(module, func)
         self.options = options or {}
-        self.overloads = {}
+        self._overloads: dict[str, Kernel] = {}
         self._annotations = {name: ty for name, ty in annotations.items() if name != "return"}
         self._stamp = -1
         self._launch_options: dict[str, Any] = {}
         _adopt(self, func)
         self.module.kernels[self.key] = self
         return self
+
+    @property
+    def overloads(self) -> dict[str, Kernel]:
+        """Instances of a generic kernel by their types: those of `wp.overload`, and one for each launch's types."""
+        if self.is_generic:
+            for types in self._signatures:
+                _instance(self, dict(zip(self._annotations, types, strict=True)))
+        return self._overloads
+
+    def identify(self, identity: _identity.Identity) -> None:
+        """Adds what the kernel is made of."""
+        identity.add(self.key, sorted((name, str(value)) for name, value in self.options.items()))
+        identity.function(self.func, self._annotations)
 
     @property
     def is_generic(self) -> bool:
@@ -197,8 +222,7 @@ class Kernel(_native.Kernel):
         stamp = _settings["_changes"]
         if stamp != self._stamp:
             given = {"verify_fp": config.verify_fp, **_settings}
-            for options in (self.module.options, self.options):
-                given.update({name: value for name, value in options.items() if value is not None})
+            given.update({name: value for name, value in self.module.options.items() if value is not None})
             self._launch_options = {
                 "checked": bool(given["checked"]) or given["mode"] == "debug",
                 "check_finite": bool(given.get("check_finite", given["verify_fp"])),
@@ -239,28 +263,70 @@ def kernel(
         f: The function; every parameter has a type annotation.
         name: Key of the kernel in its module.
         module: The module it belongs to; `"unique"` for one of its own.
-        module_options: Compile options of this kernel, as in `set_module_options`.
+        module_options: With `module="unique"`: its compile options, as in `set_module_options`.
         options: Warp's other kernel options: `enable_backward`, `launch_bounds`, `grid_stride` …
 
     Raises:
         TypeError: A parameter without annotation, an annotation that is no type, or an unknown option.
+        ValueError: An unknown module option, or module options without `module="unique"`.
     """
     frame = sys._getframe(1)
     unknown = options.keys() - _KERNEL_OPTIONS
     if unknown:
         raise TypeError(f"kernel() got an unexpected keyword argument `{min(unknown)}`")
     if module_options is not None:
+        if module != "unique":
+            raise ValueError('module_options are those of a module of the kernel\'s own: they need module="unique"')
         if not isinstance(module_options, dict):
             raise TypeError(f"module_options must be a dict, not {_types.describe(type(module_options))}")
         unknown = module_options.keys() - set(_MODULE_OPTIONS)
         if unknown:
-            raise ValueError(f"there is no module option `{min(unknown)}`")
+            valid = ", ".join(sorted(_MODULE_OPTIONS))
+            raise ValueError(f"there is no module option `{min(unknown)}`. Valid options: {valid}")
+        _check_records(module_options.get("deterministic_max_records", 0))
 
     def decorate(function: Callable[..., Any], frame: FrameType = frame) -> Kernel:
         annotations = _annotations.of_function(function, frame, every=True)
-        return Kernel(function, name, module, {**options, **(module_options or {})}, annotations)
+        if module == "unique":
+            return _unique(function, name, options, module_options or {}, annotations)
+        return Kernel(function, name, module, options, annotations)
 
     return decorate if f is None else decorate(f)
+
+
+_unique_kernels: weakref.WeakValueDictionary[bytes, Kernel] = weakref.WeakValueDictionary()
+
+
+def _unique(
+    function: Callable[..., Any],
+    name: str | None,
+    options: dict[str, Any],
+    module_options: dict[str, Any],
+    annotations: dict[str, Any],
+) -> Kernel:
+    """A kernel in a module of its own; the one that is there already where all that it is made of is the same."""
+    identity = _identity.Identity()
+    # Leaving a default out and naming it are the same.
+    is_default = {("enable_cuda_smem_spilling", False)}
+    options = {key: one for key, one in options.items() if one is not None and (key, one) not in is_default}
+    identity.add(name or _key(function), function.__module__)
+    identity.add(sorted((key, str(value)) for key, value in (options | module_options).items()))
+    identity.function(function, {key: ty for key, ty in annotations.items() if key != "return"})
+    digest = identity.digest()
+    found = _unique_kernels.get(digest) if identity.is_by_value else None
+    if found is None:
+        module = Module(f"{function.__module__}.{name or _key(function)}_{digest.hex()[:8]}")
+        module.options.update(module_options)
+        found = _unique_kernels[digest] = Kernel(function, name, module, options, annotations)
+        found._held = identity.held
+    return found
+
+
+def _check_records(count: Any) -> None:
+    if isinstance(count, bool) or not isinstance(count, int):
+        raise TypeError(f"deterministic_max_records is an int, not {count!r}")
+    if count < 0:
+        raise ValueError(f"deterministic_max_records must be non-negative, not {count}")
 
 
 def func(
@@ -282,7 +348,10 @@ def func(
         earlier = frame.f_locals.get(function.__name__)
         made = Function(function, annotations, _overloads(earlier, function, annotations))
         made.key = name or _key(function)
-        made.module = _module_of(module, function, f"{function.__module__}.{made.key}")
+        made.module = (
+            Module(f"{function.__module__}.{made.key}") if module == "unique" else _module_of(module, function)
+        )
+        made.inline = inline
         made.module.functions[made.key] = made
         return made
 
@@ -343,11 +412,11 @@ def _instance(kernel: Kernel, annotations: dict[str, Any]) -> Kernel:
     if open_names:
         raise TypeError(f"parameter `{open_names[0]}` of kernel `{kernel.key}` is still open: give its type")
     signature = ", ".join(ty.name for ty in annotations.values())
-    found = kernel.overloads.get(signature)
+    found = kernel._overloads.get(signature)
     if found is None:
         own = Module(kernel.module.name)
         own.options = kernel.module.options
-        found = kernel.overloads[signature] = Kernel(kernel.func, kernel.key, own, kernel.options, annotations)
+        found = kernel._overloads[signature] = Kernel(kernel.func, kernel.key, own, kernel.options, annotations)
     return found
 
 
@@ -418,22 +487,3 @@ def func_replay(forward: Function) -> Callable[[Callable[..., Any]], Callable[..
         return function
 
     return decorate
-
-
-class NativeSnippet:
-    """A function given as C++ text, which Gridstride does not compile. Kernels that call it are refused."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.__name__ = function.__name__
-        self.func = function
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Raises `NotImplementedError`."""
-        raise NotImplementedError(
-            f"`{self.__name__}` is C++ text (func_native), which is not supported: write a wp.func"
-        )
-
-
-def func_native(snippet: str, adj_snippet: str | None = None, replay_snippet: str | None = None) -> Any:
-    """Marks a function as written in C++ text. Those are not supported: calling one, or a kernel that does, raises."""
-    return NativeSnippet

@@ -9,11 +9,12 @@ and the options are settled.
 
 from __future__ import annotations
 
+import math
 import operator
 import os
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gridstride import _device, _native, config
 from gridstride._kernel import Kernel
@@ -34,11 +35,32 @@ def _shape(dim: Any) -> int | tuple[int, ...]:
     except TypeError:
         raise TypeError(f"a launch dimension is an int, or 1 to 4 of them, not {dim!r}") from None
     if not 1 <= len(extents) <= 4:
-        raise ValueError(f"a launch has 1 to 4 dimensions, not {len(extents)}")
+        raise ValueError(f"a launch has at least 1 and at most 4 dimensions, not {len(extents)}")
     for extent in extents:
-        if not 0 <= extent <= MAX_EXTENT:
-            raise ValueError(f"launch dimension {extent} is outside of 0 … {MAX_EXTENT}")
+        if extent < 0:
+            raise ValueError(f"launch dimensions must be non-negative, {extent} is negative")
     return extents
+
+
+class LaunchBounds(NamedTuple):
+    """The shape of a recorded launch: `shape`, `ndim`, `size` (threads), `coord_mult` (threads to a first index)."""
+
+    shape: tuple[int, ...]
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of threads."""
+        return math.prod(self.shape)
+
+    @property
+    def coord_mult(self) -> int:
+        """Threads that share a first index."""
+        return math.prod(self.shape[1:])
 
 
 def _signed(name: str, parameters: str, function: Any) -> str:
@@ -92,6 +114,11 @@ class Launch(_native.Launch):
             raise RuntimeError(f"kernel `{self.kernel.key}` takes {len(self.params)} arguments, got {len(values)}")
         for index, value in enumerate(values):
             self.set_param_at_index(index, value)
+
+    @property
+    def bounds(self) -> LaunchBounds:
+        """The launch shape and what follows from it."""
+        return LaunchBounds(self.dim if isinstance(self.dim, tuple) else (self.dim,))
 
     def set_dim(self, dim: Any) -> None:
         """Replaces the launch shape."""
@@ -202,6 +229,23 @@ def get_suggested_block_size(kernel: Kernel, device: _device.DeviceLike = None) 
     return (1, 1)
 
 
-def launch_tiled(*args: Any, **kwargs: Any) -> Any:
-    """Launches over tiles are not available yet: raises `NotImplementedError`."""
-    raise NotImplementedError("tiles are not available yet")
+def launch_tiled(*args: Any, **options: Any) -> Any:
+    """As `launch`, with one more dimension at the end: the threads of a block, `block_dim` of them (1 on the CPU).
+
+    Args:
+        args: As for `launch`: the kernel, 1 to 3 extents, the arguments.
+        options: As for `launch`; `block_dim` must be given.
+
+    Raises:
+        RuntimeError: No `block_dim`, or no `dim`.
+    """
+    names = ("kernel", "dim", "inputs", "outputs", "adj_inputs", "adj_outputs", "device", "stream", "adjoint")
+    options.update(zip(names, args, strict=False))
+    for name in ("dim", "block_dim"):
+        if options.get(name) is None:
+            raise RuntimeError(
+                f"launch_tiled() needs `{name}`: the tiles in each dimension, and the threads of a block"
+            )
+    extents = _shape(options["dim"])
+    place = _device.get_device(options.get("device"))
+    return launch(**{**options, "dim": (*extents, options["block_dim"] if place.is_cuda else 1)})

@@ -11,6 +11,7 @@ written for the function and its argument types, once, and launched.
 from __future__ import annotations
 
 import ast
+import hashlib
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -208,6 +209,20 @@ def _function(func: Any) -> Any:
             _from_lambda(func, captured) if func.__name__ == "<lambda>" else func, {}, []
         )
     return found
+
+
+def create_warp_function(func: Callable[..., Any]) -> tuple[Any, Any]:
+    """A Python function or lambda as a function that kernels call, and its module.
+
+    The key of a lambda's function follows from its text and what it captures. Raises as `map` does.
+    """
+    made = _function(func)
+    if not hasattr(made, "key"):
+        body = inspect.getsource(made.func)
+        captured = sorted((name, repr(value)) for name, value in _annotations.closure_of(func).items())
+        made.key = f"func_{hashlib.sha256(repr((body, captured)).encode()).hexdigest()[:16]}"
+        made.module = _kernel.get_module(func.__module__)
+    return made, made.module
 
 
 def _from_lambda(func: Callable[..., Any], captured: dict[str, Any]) -> Callable[..., Any]:

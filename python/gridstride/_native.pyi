@@ -114,6 +114,8 @@ class Kernel:
     """
 
     def __new__(cls, pyfunc: Callable[..., Any], name: str, annotations: dict[str, Any]) -> Kernel: ...
+    @property
+    def _signatures(self) -> list[list[Type]]: ...
 
 class Launch:
     """A recorded launch: arguments packed once. An argument that does not fit leaves it as it was."""

@@ -70,6 +70,7 @@ class ScopedTimer:
             self._profile = None
             if self.detailed:
                 import cProfile
+                import pstats  # noqa: F401 - so that its import is not profiled
 
                 self._profile = cProfile.Profile()
                 self._profile.enable()

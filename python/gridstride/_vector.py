@@ -468,6 +468,11 @@ def transformation(dtype: Any = Any) -> Any:
     return _generic("transform", (), dtype) if _is_open(dtype) else make_class("transform", (7,), _scalar_class(dtype))
 
 
+def transform_expand(t: Sequence[float]) -> Any:
+    """The transform of 7 numbers: position, then rotation."""
+    return transformation(_types.float32)(*t)
+
+
 def _from_type(ty: Type) -> Any:
     return make_class(ty.kind, tuple(ty.shape), _types.classes[ty.elem])
 

@@ -17,6 +17,12 @@ import numpy as np
 
 from gridstride import _create, _types
 from gridstride._array import array
+from gridstride._coloring import GraphColoringAlgorithm as GraphColoringAlgorithm
+from gridstride._coloring import graph_coloring_assign as graph_coloring_assign
+from gridstride._coloring import graph_coloring_balance as graph_coloring_balance
+from gridstride._coloring import graph_coloring_get_groups as graph_coloring_get_groups
+from gridstride._map import create_warp_function as create_warp_function
+from gridstride._shape import MAX_EXTENT
 from gridstride._timer import ScopedTimer as ScopedTimer
 
 _print_warnings: set[str] = set()
@@ -31,18 +37,19 @@ def warn(message: str, category: type[Warning] | None = None, stacklevel: int = 
     warnings.warn(message, category or UserWarning, stacklevel + 1)
 
 
-def _same_type(*arrays: Any) -> None:
-    first = arrays[0]
-    for other in arrays[1:]:
-        if other._type != first._type:
-            raise RuntimeError(f"the arrays must have one element type, not {first._type.name} and {other._type.name}")
+def _same_type(what: str, first: Any, second: Any) -> None:
+    if first._type != second._type:
+        names = f"{first.dtype.__name__} vs {second.dtype.__name__}"
+        raise RuntimeError(f"{what} array data types do not match ({names})")
 
 
 def array_scan(in_array: array, out_array: array, inclusive: bool = True) -> None:
     """Writes running sums of the 1-d `in_array` to `out_array`; an exclusive scan begins with zero."""
-    _same_type(in_array, out_array)
-    if in_array.ndim != 1 or in_array.shape != out_array.shape:
-        raise RuntimeError(f"a scan takes two 1-d arrays of one size, not {in_array.shape} and {out_array.shape}")
+    _same_type("In and out", in_array, out_array)
+    if in_array.size != out_array.size:
+        raise RuntimeError(f"In and out array storage sizes do not match ({in_array.size} vs {out_array.size})")
+    if in_array.ndim != 1 or out_array.ndim != 1:
+        raise RuntimeError(f"a scan takes 1-d arrays, not {in_array.shape} and {out_array.shape}")
     if in_array.size == 0:
         return
     sums = np.cumsum(in_array._np(), axis=0, dtype=in_array._np().dtype)
@@ -85,8 +92,10 @@ def _deliver(name: str, sums: np.ndarray, out: array | None, dtype: Any, axis: i
     shape = sums.shape[: sums.ndim - len(inner)]
     if out is None:
         out = _create.empty(shape, dtype)
-    if out._type != dtype.__gs_type__ or out.size != math.prod(shape):
-        raise RuntimeError(f"{name}() gives {shape} elements of `{dtype.__name__}`, which {out!r} does not take")
+    if out._type != dtype.__gs_type__:
+        raise RuntimeError(f"{name}() out array should have type {dtype.__name__}")
+    if out.size != math.prod(shape):
+        raise RuntimeError(f"{name}() out array should have shape {shape}")
     out._np()[...] = sums.reshape(out._np().shape)
     return out
 
@@ -110,9 +119,9 @@ def array_inner(a: array, b: array, out: array | None = None, count: int | None 
 
     Gives a NumPy scalar, or an array of scalars with `out` or `axis`. Raises as `array_sum` does.
     """
-    _same_type(a, b)
+    _same_type("A and b", a, b)
     if a.shape != b.shape:
-        raise RuntimeError(f"an inner product takes arrays of one shape, not {a.shape} and {b.shape}")
+        raise ValueError(f"array_inner() arguments must have the same shape, got {a.shape} and {b.shape}")
     axis, count = _reduction("array_inner", a.shape, count, axis)
     x, y = a._np(), b._np()
     products = np.multiply(x, y, dtype=np.float64 if x.dtype.kind == "f" else None)
@@ -122,23 +131,62 @@ def array_inner(a: array, b: array, out: array | None = None, count: int | None 
 
 
 def array_cast(in_array: array, out_array: array, count: int | None = None) -> None:
-    """Converts the elements of one array to the type of another of the same number of components."""
-    source, target = in_array._np(), out_array._np()
-    if count is not None:
-        source, target = source[:count], target[:count]
-    if source.size != target.size:
-        raise RuntimeError(f"cannot cast {source.shape} to {target.shape}: the number of components differs")
+    """Converts the elements of one array to the type of another, `count` of them or all.
+
+    Arrays of different ranks, or whose elements have different numbers of components, are cast component by component
+    in row-major order; `count` then counts elements of `in_array`.
+    """
+    if in_array.ndim == out_array.ndim and in_array.dtype._length_ == out_array.dtype._length_:
+        if in_array.ndim > 1 and in_array.shape != out_array.shape:
+            raise RuntimeError(f"Array shapes do not match ({in_array.shape} vs {out_array.shape})")
+        if count is not None and in_array.ndim > 1 and count != in_array.size:
+            raise RuntimeError("Partial cast is not supported for arrays with more than one dimension")
+        source, target = in_array._np(), out_array._np()
+        count = in_array.shape[0] if count is None or in_array.ndim > 1 else count
+        if count > min(len(source), len(target)):
+            sizes = f"input size ({len(source)}) or output size ({len(target)})"
+            raise RuntimeError(f"Cast count ({count}) exceeds the {sizes}")
+    else:
+        count = (in_array.size if count is None else count) * in_array.dtype._length_
+        flat = out_array if out_array.is_contiguous else None
+        if flat is None:
+            raise RuntimeError("a cast to another number of components needs a contiguous output")
+        source, target = in_array._np().reshape(-1), out_array._np().reshape(-1)
+        if count > min(source.size, target.size):
+            sizes = f"input size ({source.size}) or output size ({target.size})"
+            raise RuntimeError(f"Cast count ({count}) exceeds the {sizes}")
     with np.errstate(over="ignore", invalid="ignore"):
-        target[...] = source.reshape(target.shape).astype(target.dtype)
+        target[:count] = source[:count].astype(target.dtype)
 
 
 def radix_sort_pairs(keys: array, values: array, count: int, begin_bit: int = 0, end_bit: int | None = None) -> None:
-    """Sorts the first `count` keys, and their values with them: stable, ascending, every NaN last."""
-    if count > min(keys.size, values.size):
-        raise RuntimeError(f"cannot sort {count} pairs of {keys.size} keys and {values.size} values")
+    """Sorts the first `count` keys, and their values with them: stable, ascending, every NaN last.
+
+    The arrays hold `2 * count` elements, as sorting on a GPU needs them. Keys are numbers of 32 or 64 bits, values
+    too; bits are those of integer keys from `begin_bit` to before `end_bit`.
+    """
+    _sortable("radix_sort_pairs", keys, values)
+    if keys.dtype not in _SORTED or values.dtype not in _SORTED:
+        raise RuntimeError(f"Unsupported keys and values data types: {keys.dtype.__name__}, {values.dtype.__name__}")
+    if 2 * count > min(keys.size, values.size):
+        raise RuntimeError("Keys and values array storage must be large enough to contain 2*count elements")
+    width = 8 * keys.itemsize
+    if not 0 <= begin_bit < (width if end_bit is None else end_bit) <= width:
+        raise RuntimeError(f"Invalid radix sort bit range [{begin_bit}, {end_bit}) for {width}-bit keys")
     k, v = keys._np()[:count], values._np()[:count]
     order = np.argsort(_bits(k, begin_bit, end_bit), kind="stable")
     k[...], v[...] = k[order], v[order]
+
+
+_SORTED = (_types.int32, _types.uint32, _types.float32, _types.int64, _types.uint64, _types.float64)
+
+
+def _sortable(name: str, keys: array, values: array, **others: array | None) -> None:
+    for role, one in {"keys": keys, "values": values, **others}.items():
+        if one is not None and not one.is_contiguous:
+            types = f"{keys.dtype.__name__}, {values.dtype.__name__}"
+            found = f"got non-contiguous {role} with data types: {types}"
+            raise RuntimeError(f"{name}() requires a contiguous {role} array, {found}")
 
 
 def _bits(keys: np.ndarray, begin_bit: int, end_bit: int | None) -> np.ndarray:
@@ -160,11 +208,37 @@ def segmented_sort_pairs(
     segment_start_indices: array,
     segment_end_indices: array | None = None,
 ) -> None:
-    """Sorts keys and values within segments, as `radix_sort_pairs` does. Without end indices each starts the next."""
-    starts = segment_start_indices._np()
-    ends = starts[1:] if segment_end_indices is None else segment_end_indices._np()
+    """Sorts int32 or float32 keys and their int32 values within segments, as `radix_sort_pairs` does.
+
+    Without end indices each segment ends where the next starts. Raises `ValueError` for a segment that does not lie in
+    the first `count` elements, and then sorts none.
+    """
+    starts, ends = segment_start_indices, segment_end_indices
+    if isinstance(count, bool) or not hasattr(count, "__index__"):
+        raise TypeError(f"count must be an integer, got {count!r}")
+    if count < 0:
+        raise ValueError(f"count must be non-negative, got {count}")
+    if count > MAX_EXTENT:
+        raise ValueError(f"count must not exceed {MAX_EXTENT}, got {count}")
+    for role, one in (("segment_start_indices", starts), ("segment_end_indices", ends)):
+        if one is not None and one.ndim != 1:
+            raise RuntimeError(f"{role} must be one-dimensional, got {one.ndim} dimensions")
+    _sortable("segmented_sort_pairs", keys, values, segment_start_indices=starts, segment_end_indices=ends)
+    if ends is not None and starts.size != ends.size:
+        sizes = f"({starts.size} vs {ends.size})"
+        raise RuntimeError(f"segment_start_indices and segment_end_indices must have the same size {sizes}")
+    if 2 * count > min(keys.size, values.size):
+        raise RuntimeError("Array storage must be large enough to contain 2*count elements")
+    if keys.dtype not in (_types.int32, _types.float32) or values.dtype is not _types.int32:
+        raise RuntimeError(f"Unsupported data type: {keys.dtype.__name__}")
+    first = starts._np().tolist()
+    last = first[1:] if ends is None else ends._np().tolist()
+    segments = list(zip(first, last, strict=False))
+    for index, (start, end) in enumerate(segments):
+        if not 0 <= start <= end <= count:
+            raise ValueError(f"Invalid segment range at index {index}: [{start}, {end}) of {count} elements")
     k, v = keys._np(), values._np()
-    for start, end in zip(starts[: len(ends)].tolist(), ends.tolist(), strict=True):
+    for start, end in segments:
         order = np.argsort(k[start:end], kind="stable")
         k[start:end], v[start:end] = k[start:end][order], v[start:end][order]
 

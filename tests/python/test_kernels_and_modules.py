@@ -13,7 +13,7 @@ def plain(a: wp.array(dtype=float)):
     a[wp.tid()] = 1.0
 
 
-@wp.kernel(enable_backward=False, module_options={"fast_math": True})
+@wp.kernel(enable_backward=False, module="unique", module_options={"fast_math": True})
 def with_options(a: wp.array(dtype=float)):
     a[wp.tid()] = 1.0
 

@@ -166,9 +166,9 @@ def test_an_array_of_another_device_is_refused():
     [
         (-1, ValueError, "negative"),
         ((2, -3), ValueError, "negative"),
-        (2**31, ValueError, "more threads need more dimensions"),
-        ((1, 2**40), ValueError, "more threads need more dimensions"),
-        (2**100, ValueError, "more threads need more dimensions"),
+        (2**31 + 1, ValueError, "uses `tid()` with extent 2147483649 in dimension 0"),
+        ((2**40, 1), ValueError, "32-bit indices count to 2147483648"),
+        (2**100, ValueError, "must be less than 2**63"),
         ((1, 1, 1, 1, 1), ValueError, "at most 4 dimensions"),
         ((), ValueError, "at least 1 dimension"),
         ((2**30, 2**30, 2**30), ValueError, "more threads"),
@@ -180,6 +180,26 @@ def test_wrong_dimensions_are_refused(dim, error, words):
     with pytest.raises(error) as caught:
         _native.launch(fill, dim, [np.zeros(3, np.float32), 1.0])
     assert words in str(caught.value) and "`fill`" in str(caught.value)
+
+
+@wp.kernel
+def first_index(counts: wp.array(dtype=int)):
+    wp.atomic_add(counts, wp.tid(), 1)
+
+
+def test_a_single_tid_is_the_first_index():
+    counts = wp.zeros(4, dtype=int, device="cpu")
+    wp.launch(first_index, dim=(4, 3), inputs=[counts], device="cpu")
+    assert counts.list() == [3] * 4
+
+
+def test_an_extent_without_an_index_may_be_large():
+    wide = (1, 2**40)
+    recorded = wp.launch(first_index, dim=wide, inputs=[wp.zeros(1, dtype=int)], record_cmd=True)
+    assert (recorded.bounds.shape, recorded.bounds.size, recorded.bounds.coord_mult) == (wide, 2**40, 2**40)
+    with pytest.raises(ValueError, match="extent 1099511627776 in dimension 0"):
+        recorded.set_dim((2**40, 1))
+    assert recorded.bounds.shape == wide
 
 
 @pytest.mark.parametrize("dim", [1.5, "3", None, (1, 2.0)])
@@ -229,19 +249,19 @@ def test_an_argument_that_an_open_type_does_not_cover_is_refused(arg, words):
     assert "expected array(dtype=Any, ndim=1)" in str(caught.value) and words in str(caught.value)
 
 
-@wp.kernel(module_options={"mode": "debug"})
+@wp.kernel(module="unique", module_options={"mode": "debug"})
 def write(a: wp.array(dtype=float), at: int):
     i = wp.tid()
     a[i + at] = 1.0
 
 
-@wp.kernel(module_options={"mode": "debug"})
+@wp.kernel(module="unique", module_options={"mode": "debug"})
 def divide(a: wp.array(dtype=int), by: int):
     i = wp.tid()
     a[i] = a[i] // by
 
 
-@wp.kernel(module_options={"mode": "debug"})
+@wp.kernel(module="unique", module_options={"mode": "debug"})
 def demand(a: wp.array(dtype=int)):
     i = wp.tid()
     assert a[i] > 0, "must be positive"

@@ -3,11 +3,12 @@
 //! In: a kernel as the host sees it and the types of its arguments. Out: a [`Unit`], which needs no host any more.
 
 use crate::counters::{Phase, record, timed};
-use crate::writes::written_params;
+use crate::writes::{indexed_dimensions, written_params};
 use autodiff::{Fact, Request};
 use diagnostics::SourceMap;
 use frontend::{FuncSource, Host, HostValue, ObjectId, Options, Rejected};
 use ir::{FuncRef, Function, FunctionKind, Module, Type};
+use runtime::abi::MAX_RANK;
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,6 +24,8 @@ pub struct Unit {
     pub written: Vec<bool>,
     /// Of an adjoint kernel: what it does with each argument of the kernel that it differentiates.
     pub facts: Vec<Fact>,
+    /// Per dimension of a launch: whether the kernel asks for a thread's index along it.
+    pub indexed: [bool; MAX_RANK],
 }
 
 impl Unit {
@@ -88,7 +91,8 @@ fn optimize_for(lowered: frontend::Lowered, are_distinct: bool) -> Unit {
     });
     let kernel = module.kernel().unwrap_or_else(|| panic!("no kernel is left after optimization:\n{module}"));
     let written = written_params(module.func(kernel));
-    Unit { module, kernel, sources, written, facts: Vec::new() }
+    let indexed = indexed_dimensions(module.func(kernel));
+    Unit { module, kernel, sources, written, indexed, facts: Vec::new() }
 }
 
 /// Passes every question on and measures how long sources take to read.

@@ -1,9 +1,10 @@
-//! Which parameters of a kernel lead to memory that it writes.
+//! Which parameters of a kernel lead to memory that it writes, and which of a thread's indices it asks for.
 //!
 //! In: a kernel with every call inlined. Out: a flag per parameter; one that is not set is certain never to be written,
 //! so that a launch may pass memory that is read-only.
 
-use ir::{Function, Op, Value, ValueDef};
+use ir::{Attr, Function, Op, Value, ValueDef};
+use runtime::abi::MAX_RANK;
 
 pub(crate) fn written_params(func: &Function) -> Vec<bool> {
     let mut written = vec![false; func.params.len()];
@@ -18,6 +19,17 @@ pub(crate) fn written_params(func: &Function) -> Vec<bool> {
         }
     }
     written
+}
+
+/// Dimensions of the launch along which the kernel asks for a thread's index.
+pub(crate) fn indexed_dimensions(func: &Function) -> [bool; MAX_RANK] {
+    let mut indexed = [false; MAX_RANK];
+    for inst in func.regions.iter().flat_map(|region| &region.insts) {
+        if let (Op::Tid, Attr::Index(dim)) = (func.inst(*inst).op, &func.inst(*inst).attr) {
+            indexed[*dim as usize] = true;
+        }
+    }
+    indexed
 }
 
 /// Marks the parameters that an array value may come from: all of them where control flow hides its origin.
@@ -56,5 +68,6 @@ mod tests {
         b.store(row, &[i], &[], &[], value);
         b.ret(&[]);
         assert_eq!(written_params(&func), [false, true, false]);
+        assert_eq!(indexed_dimensions(&func), [true, false, false, false]);
     }
 }

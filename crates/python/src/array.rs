@@ -174,7 +174,7 @@ pub(crate) fn is_contiguous(elem_size: i64, shape: &[i64], strides: &[i64]) -> b
 }
 
 /// Owned CPU memory at a multiple of 64 bytes. Freed with the object.
-#[pyclass(name = "Buffer", module = "gridstride._native", frozen)]
+#[pyclass(name = "Buffer", module = "gridstride._native", frozen, weakref)]
 pub(crate) struct Buffer {
     base: *mut u8,
     layout: Layout,

@@ -68,6 +68,7 @@ pub(crate) fn launch<'py>(
         let signature = &signature_of(kernel, &args)?;
         let mut words = Words::new();
         let packed = signature.pack(kernel.get(), &args, &mut words)?;
+        check_extents(kernel, signature, &grid, compile)?;
         if record {
             let launch = Recording {
                 kernel: kernel.clone().unbind(),
@@ -382,12 +383,35 @@ pub(crate) fn grid(kernel: &str, dim: &Bound<'_, PyAny>) -> PyResult<Grid> {
     Ok(Grid { bounds, rank: rank as u32, n_threads })
 }
 
+/// `tid()` gives 32-bit numbers: a dimension along which a kernel asks for it has no more threads than they count.
+pub(crate) fn check_extents(
+    kernel: &Bound<'_, Kernel>,
+    signature: &Signature,
+    grid: &Grid,
+    compile: CompileOptions,
+) -> PyResult<()> {
+    const MOST: i64 = 1 << 31;
+    let is_large = |extent: &i64| *extent > MOST;
+    if grid.n_threads == 0 || !grid.bounds.extents.iter().any(is_large) {
+        return Ok(());
+    }
+    let key = UnitKey { options: compile, rank: grid.rank };
+    let unit = signature.variants.unit(kernel, &signature.types, key)?;
+    for (dim, extent) in grid.bounds.extents.iter().enumerate().filter(|(_, extent)| is_large(extent)) {
+        if unit.indexed[dim] {
+            let name = &kernel.get().name;
+            return Err(PyValueError::new_err(format!(
+                "kernel `{name}` uses `tid()` with extent {extent} in dimension {dim}; 32-bit indices count to {MOST}: \
+                 split the launch, or use more dimensions"
+            )));
+        }
+    }
+    Ok(())
+}
+
 fn extent(kernel: &str, item: &Bound<'_, PyAny>) -> PyResult<i64> {
     let too_large = |shown: String| {
-        PyValueError::new_err(format!(
-            "kernel `{kernel}`: a launch dimension must be less than 2**31, since `tid()` gives 32-bit numbers, not \
-             {shown}; more threads need more dimensions"
-        ))
+        PyValueError::new_err(format!("kernel `{kernel}`: a launch dimension must be less than 2**63, not {shown}"))
     };
     let is_int = item.cast::<PyInt>().is_ok() || item.hasattr(pyo3::intern!(item.py(), "__index__"))?;
     if !is_int {
@@ -395,11 +419,10 @@ fn extent(kernel: &str, item: &Bound<'_, PyAny>) -> PyResult<i64> {
         return Err(PyTypeError::new_err(format!("kernel `{kernel}`: launch dimensions are ints, not {found}")));
     }
     match item.extract::<i64>() {
-        Ok(extent) if extent < 0 => {
-            Err(PyValueError::new_err(format!("kernel `{kernel}`: a launch dimension of {extent} is negative")))
-        }
-        Ok(extent) if extent < 1 << 31 => Ok(extent),
-        Ok(extent) => Err(too_large(extent.to_string())),
+        Ok(extent) if extent < 0 => Err(PyValueError::new_err(format!(
+            "kernel `{kernel}`: launch dimensions must be non-negative, {extent} is negative"
+        ))),
+        Ok(extent) => Ok(extent),
         Err(error) if error.is_instance_of::<PyOverflowError>(item.py()) => Err(too_large(item.str()?.to_string())),
         Err(error) => Err(error),
     }

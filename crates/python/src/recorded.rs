@@ -5,7 +5,7 @@
 use crate::errors::guarded;
 use crate::fast::{Call, answer, attached, method_def, slow_call};
 use crate::function::Kernel;
-use crate::launch::{Device, Grid, Job, Prepared, RELEASE_THREADS, grid};
+use crate::launch::{Device, Grid, Job, Prepared, RELEASE_THREADS, check_extents, grid};
 use crate::options::CompileOptions;
 use crate::pack::{Packed, Signature, Words};
 use crate::plan::Ready;
@@ -154,7 +154,10 @@ impl Launch {
     fn set_dim(&self, py: Python<'_>, dim: &Bound<'_, PyAny>) -> PyResult<()> {
         guarded(|| {
             let mut recording = self.write()?;
-            recording.grid = grid(&recording.kernel.bind(py).get().name, dim)?;
+            let kernel = recording.kernel.bind(py);
+            let grid = grid(&kernel.get().name, dim)?;
+            check_extents(kernel, &recording.signature, &grid, recording.compile)?;
+            recording.grid = grid;
             recording.ready = None;
             Ok(())
         })

@@ -170,7 +170,7 @@ def test_check_finite(device):
     wp.launch(root, dim=1, inputs=[wp.zeros(1), 4.0], device=device)
 
 
-@wp.kernel(module_options={"mode": "debug"})
+@wp.kernel(module="unique", module_options={"mode": "debug"})
 def always_checked(a: wp.array(dtype=float), i: int):
     a[i] = 1.0
 

@@ -173,17 +173,10 @@ impl Lower<'_, '_> {
             .collect())
     }
 
-    /// `i = tid()`: the thread's number in the launch, row by row.
+    /// `i = tid()`: the first index, also where the launch has more dimensions.
     fn single_tid(&mut self, span: Span) -> Result<Operand> {
-        self.require_kernel(span)?;
-        let mut number = self.thread_index(Op::Tid, 0);
-        for dim in 1..self.unit.options.launch_rank {
-            let extent = self.thread_index(Op::LaunchExtent, dim);
-            let index = self.thread_index(Op::Tid, dim);
-            let scaled = self.b().binary(Op::Mul, number, extent);
-            number = self.b().binary(Op::Add, scaled, index);
-        }
-        Ok(Operand::Value(self.b().cast(number, Scalar::I32)))
+        let indices = self.call_tid(1, span)?;
+        Ok(indices.into_iter().next().unwrap_or(Operand::NONE))
     }
 
     fn thread_index(&mut self, op: Op, dim: u32) -> Value {

@@ -92,12 +92,13 @@ impl Lower<'_, '_> {
     }
 
     fn is_tid(&mut self, callee: &Expr) -> bool {
-        let name = match callee {
-            Expr::Name(name) => name.id.as_str(),
-            Expr::Attribute(attribute) => attribute.attr.as_str(),
-            _ => return false,
-        };
-        name == "tid" && matches!(self.expr(callee), Ok(Operand::Static(HostValue::Builtin(name))) if name == "tid")
+        if !matches!(callee, Expr::Name(_) | Expr::Attribute(_)) {
+            return false;
+        }
+        let mark = self.mark();
+        let found = self.quietly(callee);
+        self.rewind(mark);
+        matches!(found, Ok(Operand::Static(HostValue::Builtin(name))) if name == "tid")
     }
 
     fn return_statement(&mut self, stmt: &StmtReturn) -> Result<()> {

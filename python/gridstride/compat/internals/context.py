@@ -10,7 +10,7 @@ from gridstride import Function as Function
 from gridstride import Kernel as Kernel
 from gridstride import Launch as Launch
 from gridstride import Module as Module
-from gridstride import _builtins
+from gridstride import _builtins, _memory, _native, config
 from gridstride import get_device as get_device
 from gridstride import launch as launch
 from gridstride.compat.absent import attribute
@@ -39,6 +39,34 @@ class NativeLibrary:
         """0: release builds."""
         return 0
 
+    def wp_alloc_tracker_is_enabled(self) -> bool:
+        """Whether allocations are noted."""
+        return bool(_memory.n_trackers or config.track_memory)
+
+    def wp_alloc_tracker_reset(self) -> None:
+        """Forgets what was noted."""
+        _memory.clear()
+
+    def wp_alloc_tracker_get_total_alloc_count(self) -> int:
+        """Allocations noted."""
+        return _memory.ledger.n_total
+
+    def wp_alloc_tracker_get_total_alloc_bytes(self) -> int:
+        """Their bytes."""
+        return _memory.ledger.total_bytes
+
+    def wp_alloc_tracker_get_live_count(self) -> int:
+        """Those that were not freed."""
+        return len(_memory.ledger.live)
+
+    def wp_alloc_tracker_get_current_bytes(self) -> int:
+        """The bytes of those."""
+        return _memory.ledger.current_bytes
+
+    def wp_alloc_tracker_get_peak_bytes(self) -> int:
+        """The most bytes at one time."""
+        return _memory.ledger.peak_bytes
+
     def __getattr__(self, name: str) -> Any:
         return attribute("context.runtime.core", name)
 
@@ -63,6 +91,25 @@ class Runtime:
 
 runtime = Runtime()
 builtin_functions = _builtins.table
+
+
+def alloc_tracker_report_text(sort_order: int = 0, max_items: int = 10) -> str:
+    """The report of the memory tracker."""
+    return _memory.ledger.text(max_items, sort_order == 1)
+
+
+def get_llvm_version() -> str:
+    """Version of the compiler that is built in."""
+    return _native.llvm_version()
+
+
+def get_nvrtc_version() -> None:
+    """None: CUDA C++ is not compiled."""
+
+
+def get_libmathdx_version() -> str:
+    """Empty: NVIDIA's MathDx library is not part of Gridstride."""
+    return ""
 
 
 def type_str(annotation: Any) -> str:

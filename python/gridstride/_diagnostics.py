@@ -1,0 +1,68 @@
+"""`wp.print_diagnostics`: versions, settings and devices, for reports of faults."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+from typing import Any
+
+import numpy as np
+
+from gridstride import _device, _native, config
+
+# Packages that arrays are shared with.
+_FRAMEWORKS = ("torch", "jax", "jaxlib", "cupy", "warp-lang", "numba", "paddlepaddle")
+
+
+def _facts() -> dict[str, Any]:
+    """By the names that Warp's function of this name gives; what has no counterpart is None or False."""
+    info: dict[str, Any] = {
+        "warp_python": _native.__version__,
+        "warp_native": _native.__version__,
+        "warp_clang": None,
+        "llvm": _native.llvm_version(),
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "cuda_enabled": _device.is_cuda_available(),
+        "cuda_toolkit": None,
+        "cuda_driver": _device.get_cuda_driver_version(),
+        "nvrtc": None,
+        "cuda_compatibility": None,
+        "mathdx_enabled": False,
+        "libmathdx": None,
+        "cubql_enabled": False,
+        "nanovdb": None,
+        "host_compiler": None,
+        "debug": False,
+        "verify_fp": bool(config.verify_fp),
+        "fast_math": bool(config.fast_math),
+        "devices": [_device_facts(device) for device in _device.get_devices()],
+    }
+    for name in _FRAMEWORKS:
+        try:
+            info[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return info
+
+
+def _device_facts(device: Any) -> dict[str, Any]:
+    facts = {"alias": device.alias, "name": device.name}
+    for name in ("arch", "sm_count", "total_memory", "is_mempool_enabled", "pci_bus_id"):
+        if device.is_cuda and hasattr(device, name):
+            facts[name] = getattr(device, name)
+    return facts
+
+
+def print_diagnostics() -> dict[str, Any]:
+    """Prints versions, settings and devices, and gives them as a dict."""
+    info = _facts()
+    rows = [(name, value) for name, value in info.items() if name != "devices" and value is not None]
+    print("Software")
+    for name, value in rows:
+        print(f"  {name:<18} {value}")
+    print("Devices")
+    for device in info["devices"]:
+        print("  " + ", ".join(f"{name} {value}" for name, value in device.items()))
+    return info
