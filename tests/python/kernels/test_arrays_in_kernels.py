@@ -96,7 +96,7 @@ def test_launch_shapes(device):
     assert a.list() == [0] * 4
     wp.launch(one_d, dim=np.int64(4), inputs=[a], device=device)
     assert a.list() == [0, 1, 2, 3]
-    for dim in (-1, (2, -1), 2**31, (1, 1, 1, 1, 1), ()):
+    for dim in (-1, (2, -1), 2**31 + 1, (1, 1, 1, 1, 1), ()):
         with pytest.raises(ValueError, match="dimension"):
             wp.launch(one_d, dim=dim, inputs=[a], device=device)
     with pytest.raises(TypeError):
