@@ -275,7 +275,7 @@ fn load_arguments<'c>(
         let value = lowering.of_memory(at, ty)?;
         lowering.define(param, value);
         if contiguous {
-            lowering.assume_contiguous(param)?;
+            lowering.assume_contiguous(param, false)?;
         }
         offset = (offset + ty.size()).next_multiple_of(8);
     }

@@ -309,7 +309,7 @@ fn plan(func: &Function, options: &CpuOptions) -> std::result::Result<Plan, Box<
 /// Regions within regions beyond what anybody writes: the analyses recurse, and a stack is finite.
 const MAX_NESTING: u32 = 24;
 
-fn is_deep(func: &Function) -> bool {
+pub(crate) fn is_deep(func: &Function) -> bool {
     let mut open = vec![(func.body, 0)];
     while let Some((region, depth)) = open.pop() {
         if depth > MAX_NESTING {

@@ -99,16 +99,25 @@ fn transform(module: &mut Module, pass: &str) -> Result<(), String> {
                 let _ = transform::unify_returns(func);
             }
         }
+        "batch_reads" => each(module, transform::batch_reads),
+        "merge_arm_loads" => each(module, transform::merge_arm_loads),
+        "unroll_loops" => each(module, transform::unroll_loops),
+        "widen_indices" => each(module, transform::widen_indices),
+        "split_at_thread" => each(module, |func| transform::split_at_thread(func, 0)),
         _ => {
             let Some((_, pass)) = transform::PASSES.into_iter().find(|(name, _)| *name == pass) else {
                 return Err(format!("there is no pass `{pass}`"));
             };
-            for func in &mut module.funcs {
-                let _ = pass(func);
-            }
+            each(module, pass);
         }
     }
     Ok(())
+}
+
+fn each(module: &mut Module, pass: impl Fn(&mut ir::Function) -> transform::Changed) {
+    for func in &mut module.funcs {
+        let _ = pass(func);
+    }
 }
 
 fn check_output(output: &str, commands: &[Command]) -> Result<(), String> {

@@ -10,6 +10,8 @@
 //! assert!(module.to_string().contains("return v0"));
 //! ```
 
+pub mod batch_reads;
+mod copy;
 pub mod demote_atomics;
 pub mod eliminate_common_subexpressions;
 pub mod eliminate_dead_code;
@@ -17,19 +19,28 @@ pub mod exits;
 pub mod expand_math;
 pub mod hoist_loop_invariants;
 pub mod inline_calls;
+pub mod merge_arm_loads;
 pub mod range;
 pub mod replace;
 pub mod simplify;
+pub mod split_at_thread;
 pub mod unify_returns;
+pub mod unroll_loops;
+pub mod widen_indices;
 
+pub use batch_reads::batch_reads;
 pub use demote_atomics::demote_atomics;
 pub use eliminate_common_subexpressions::eliminate_common_subexpressions;
 pub use eliminate_dead_code::eliminate_dead_code;
 pub use expand_math::expand_math;
 pub use hoist_loop_invariants::hoist_loop_invariants;
 pub use inline_calls::inline_calls;
+pub use merge_arm_loads::merge_arm_loads;
 pub use simplify::simplify;
+pub use split_at_thread::split_at_thread;
 pub use unify_returns::unify_returns;
+pub use unroll_loops::unroll_loops;
+pub use widen_indices::widen_indices;
 
 use ir::{Function, Module, verify};
 

@@ -20,6 +20,8 @@ mod control;
 mod conversions;
 mod scalars;
 
+pub(crate) use control::rounds;
+
 use crate::Changed;
 use crate::range::{Counters, Range};
 use crate::replace::Replacements;

@@ -398,7 +398,7 @@ impl<'c> Lowering<'c, '_> {
 }
 
 /// The scalars of a piece of memory and where they lie.
-pub(super) fn scalars(ty: Type) -> Result<Vec<(u64, Scalar)>> {
+pub(crate) fn scalars(ty: Type) -> Result<Vec<(u64, Scalar)>> {
     let all = ty.leaves().into_iter().map(|leaf| match leaf.kind {
         LeafKind::Scalar(scalar) if !is_big(ty) => Ok((leaf.offset, scalar)),
         _ => Err(Error::Invalid(format!("a gang accesses {ty}"))),

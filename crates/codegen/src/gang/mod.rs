@@ -25,7 +25,8 @@ mod slots;
 mod widen;
 
 pub(crate) use explain::explain;
-pub(crate) use widen::{Reason, can_widen, width};
+pub(crate) use memory::scalars;
+pub(crate) use widen::{Reason, can_widen, is_gather, width};
 
 use crate::llvm::lanes::{as_int, as_lanes, n_lanes, number, steps};
 use crate::llvm::types::Leaf;
@@ -34,6 +35,7 @@ use crate::llvm::{Lowering, attr_index};
 use crate::{Error, Result};
 use analysis::{Lanes, Uniformity};
 use inkwell::IntPredicate;
+use inkwell::builder::BuilderError;
 use inkwell::values::IntValue;
 use ir::{Function, Inst, InstId, Op, RegionId, Scalar, Value};
 
@@ -296,13 +298,36 @@ impl<'c> Lowering<'c, '_> {
     }
 
     fn any(&self, lanes: IntValue<'c>) -> Result<IntValue<'c>> {
+        if self.device.is_some() {
+            return self.fold_lanes(lanes, |x, y| self.builder.build_or(x, y, ""));
+        }
         let bits = self.bits(lanes)?;
         Ok(self.builder.build_int_compare(IntPredicate::NE, bits, bits.get_type().const_zero(), "")?)
     }
 
     fn all(&self, lanes: IntValue<'c>) -> Result<IntValue<'c>> {
+        if self.device.is_some() {
+            return self.fold_lanes(lanes, |x, y| self.builder.build_and(x, y, ""));
+        }
         let bits = self.bits(lanes)?;
         Ok(self.builder.build_int_compare(IntPredicate::EQ, bits, bits.get_type().const_all_ones(), "")?)
+    }
+
+    /// One bool from a few, where the target has no vector of bits.
+    fn fold_lanes(
+        &self,
+        lanes: IntValue<'c>,
+        join: impl Fn(IntValue<'c>, IntValue<'c>) -> std::result::Result<IntValue<'c>, BuilderError>,
+    ) -> Result<IntValue<'c>> {
+        let lane = |k: u32| {
+            let index = self.ctx.i32_type().const_int(k.into(), false);
+            as_int(self.builder.build_extract_element(as_lanes(lanes), index, "")?)
+        };
+        let mut all = lane(0)?;
+        for k in 1..self.width() {
+            all = join(all, lane(k)?)?;
+        }
+        Ok(all)
     }
 
     /// The lanes of `x` that are on. A select, so that what a lane that is off holds never matters.

@@ -176,7 +176,7 @@ impl Walk<'_> {
 }
 
 /// Whether lanes access memory one by one.
-pub(super) fn is_gather(func: &Function, uniformity: &Uniformity, id: InstId) -> bool {
+pub(crate) fn is_gather(func: &Function, uniformity: &Uniformity, id: InstId) -> bool {
     let inst = func.inst(id);
     let Some((elem, _)) = func.ty(inst.operands[0]).as_array() else { return true };
     let step = match classify(func, uniformity, id, true) {

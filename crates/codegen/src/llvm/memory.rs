@@ -172,13 +172,21 @@ impl<'c> Lowering<'c, '_> {
         Ok(Array { base, extents, strides, elem }.into_lowered())
     }
 
-    /// Replaces the strides of an array, where this is one, by those that its extents give.
-    pub(crate) fn assume_contiguous(&mut self, value: Value) -> Result<()> {
-        if self.func.ty(value).as_array().is_some() {
-            let array = self.array(value)?;
-            let lowered = self.contiguous(array.base, array.extents, array.elem)?;
-            self.define(value, lowered);
+    /// Replaces the strides of an array, where this is one, by those that its extents give. `aligned`: a row takes a
+    /// multiple of 16 bytes.
+    pub(crate) fn assume_contiguous(&mut self, value: Value, aligned: bool) -> Result<()> {
+        if self.func.ty(value).as_array().is_none() {
+            return Ok(());
         }
+        let mut array = self.array(value)?;
+        array.strides = self.row_major(&array.extents, array.elem)?;
+        if let (true, Some((_, rows))) = (aligned, array.strides.split_last_mut()) {
+            // Changes nothing, and tells LLVM.
+            for stride in rows {
+                *stride = self.builder.build_and(*stride, self.i64(!15), "")?;
+            }
+        }
+        self.define(value, array.into_lowered());
         Ok(())
     }
 

@@ -7,6 +7,12 @@
 //! start:  x = ctaid.x * ntid.x + tid.x, y and z likewise     all below their extents?  ─> body    else ─> exit
 //! ```
 //!
+//! Coarsened code ([`super::coarsen`]) takes `width` neighbors at a time, and those that are left over one by one:
+//!
+//! ```text
+//! body:   x + width <= extent?  ─> gang    else ─> each thread of x .. extent by the scalar body
+//! ```
+//!
 //! In strided code each of y and z is a loop, `y += nctaid.y * ntid.y`, for launches that a grid cannot hold.
 
 use super::PtxOptions;
@@ -20,7 +26,7 @@ use inkwell::builder::Builder;
 use inkwell::context::Context;
 use inkwell::intrinsics::Intrinsic;
 use inkwell::module::Module as LlvmModule;
-use inkwell::values::{AsValueRef, BasicValue, BasicValueEnum, FunctionValue, IntValue, PointerValue};
+use inkwell::values::{AsValueRef, BasicValue, BasicValueEnum, FunctionValue, IntValue, PhiValue, PointerValue};
 use ir::LeafKind;
 
 /// The number of the address space of arrays in device memory.
@@ -36,6 +42,16 @@ pub(super) struct Shell<'c> {
     /// Where it is decided whether this thread has anything to do.
     start: BasicBlock<'c>,
     body: BasicBlock<'c>,
+    gang: Option<GangBlocks<'c>>,
+}
+
+/// Where several neighbors run together.
+struct GangBlocks<'c> {
+    head: BasicBlock<'c>,
+    /// What the first of them sees.
+    thread: Thread<'c>,
+    /// The number of the thread that the scalar body runs, along x.
+    one: PhiValue<'c>,
 }
 
 impl<'c> Shell<'c> {
@@ -45,11 +61,12 @@ impl<'c> Shell<'c> {
         llvm: &LlvmModule<'c>,
         function: FunctionValue<'c>,
         options: &PtxOptions,
+        width: u32,
     ) -> Result<Shell<'c>> {
         let mut shell = Shell::over_blocks(ctx, function)?;
         let start = ctx.insert_basic_block_after(shell.arguments, "start");
         let (body, exit) = (shell.body, shell.thread.end);
-        let grid = Grid { ctx, llvm, b: ctx.create_builder(), function, body, exit };
+        let grid = Grid { ctx, llvm, b: ctx.create_builder(), function, body, exit, width };
         let b = &grid.b;
         b.position_at_end(start);
         let rank = options.rank as usize;
@@ -59,7 +76,15 @@ impl<'c> Shell<'c> {
         b.position_at_end(body);
         (shell.start, shell.thread.end, shell.thread.extents) = (start, end, extents);
         grid.index(&at, rank, &mut shell.thread)?;
+        if width > 1 {
+            grid.split(&mut shell, rank)?;
+        }
         Ok(shell)
+    }
+
+    /// What the first of several neighbors sees, where the code is coarsened.
+    pub(super) fn gang_thread(&self) -> Option<Thread<'c>> {
+        self.gang.as_ref().map(|gang| gang.thread.clone())
     }
 
     /// For a kernel over a grid of thread blocks, whose threads all run the body.
@@ -78,14 +103,33 @@ impl<'c> Shell<'c> {
         let (zero, one) = (ctx.i64_type().const_zero(), ctx.i64_type().const_int(1, false));
         let thread = Thread { index: [zero; 4], narrow: [None; 4], extents: [one; 4], end, fault };
         let (args, bounds) = (args.into_pointer_value(), bounds.into_pointer_value());
-        Ok(Shell { allocas, thread, bounds, args, arguments, start: body, body })
+        Ok(Shell { allocas, thread, bounds, args, arguments, start: body, body, gang: None })
     }
 
-    /// Fills the holes: arguments, then the body, then the jumps that allocas and arguments lacked.
-    pub(super) fn fill(self, lowering: &mut Lowering<'c, '_>, options: &PtxOptions) -> Result<()> {
+    /// Fills the holes: arguments, then the body, then the jumps that allocas and arguments lacked. `gang` lowers the
+    /// body for several neighbors, where the code is coarsened.
+    pub(super) fn fill(
+        self,
+        lowering: &mut Lowering<'c, '_>,
+        gang: Option<&mut Lowering<'c, '_>>,
+        options: &PtxOptions,
+    ) -> Result<()> {
         lowering.builder.position_at_end(self.arguments);
         load_arguments(lowering, self.args, options)?;
         lowering.builder.build_unconditional_branch(self.start)?;
+        if let (Some(gang), Some(blocks)) = (gang, self.gang) {
+            lowering.share_params(gang);
+            gang.builder.position_at_end(blocks.head);
+            if let Some(holds) = gang.guard()? {
+                let (from, run) = (gang.current()?, gang.block());
+                gang.builder.build_conditional_branch(holds, run, self.body)?;
+                let first = blocks.thread.narrow[options.rank as usize - 1];
+                let first = first.ok_or_else(|| Error::Invalid("no index along x".into()))?;
+                blocks.one.add_incoming(&[(&first, from)]);
+                gang.builder.position_at_end(run);
+            }
+            gang.region(gang.func.body)?;
+        }
         lowering.builder.position_at_end(self.body);
         lowering.region(lowering.func.body)?;
         lowering.allocas.build_unconditional_branch(self.arguments)?;
@@ -108,6 +152,8 @@ struct Grid<'c, 'a> {
     function: FunctionValue<'c>,
     body: BasicBlock<'c>,
     exit: BasicBlock<'c>,
+    /// Threads of the launch that a thread runs.
+    width: u32,
 }
 
 impl<'c> Grid<'c, '_> {
@@ -120,6 +166,9 @@ impl<'c> Grid<'c, '_> {
             let n_threads = special("ntid")?;
             let block = b.build_int_nuw_mul(special("ctaid")?, n_threads, "")?;
             let mut first = b.build_int_nuw_add(block, special("tid")?, "")?;
+            if back == 1 {
+                first = b.build_int_nuw_mul(first, self.ctx.i32_type().const_int(self.width.into(), false), "")?;
+            }
             let mut stride = b.build_int_nuw_mul(special("nctaid")?, n_threads, "")?;
             let mut size = extents[rank - back];
             if back == 3 && rank == 4 {
@@ -195,6 +244,36 @@ impl<'c> Grid<'c, '_> {
     }
 }
 
+impl<'c> Grid<'c, '_> {
+    /// From the body's first block to a gang, where there is room for one, or to the threads one by one.
+    fn split(&self, shell: &mut Shell<'c>, rank: usize) -> Result<()> {
+        let (b, ctx, x) = (&self.b, self.ctx, rank - 1);
+        let (short, end) = (ctx.i32_type(), shell.thread.end);
+        let [head, one, latch] = ["gang", "one", "one_end"].map(|name| ctx.append_basic_block(self.function, name));
+        let thread = shell.thread.clone();
+        let first = thread.narrow[x].ok_or_else(|| Error::Invalid("no index along x".into()))?;
+        let width = short.const_int(self.width.into(), false);
+        let size = b.build_int_truncate(thread.extents[x], short, "")?;
+        let left = b.build_int_nuw_sub(size, first, "")?;
+        let has_room = b.build_int_compare(IntPredicate::UGE, left, width, "")?;
+        b.build_conditional_branch(has_room, head, one)?;
+        b.position_at_end(one);
+        let phi = b.build_phi(short, "")?;
+        let at = phi.as_basic_value().into_int_value();
+        shell.thread.index[x] = not_negative(b.build_int_z_extend(at, ctx.i64_type(), "")?);
+        (shell.thread.narrow[x], shell.thread.end) = (Some(at), latch);
+        b.position_at_end(latch);
+        let next = b.build_int_nuw_add(at, short.const_int(1, false), "")?;
+        let is_left = b.build_int_compare(IntPredicate::ULT, next, size, "")?;
+        let is_own = b.build_int_compare(IntPredicate::ULT, b.build_int_sub(next, first, "")?, width, "")?;
+        b.build_conditional_branch(b.build_and(is_left, is_own, "")?, one, end)?;
+        phi.add_incoming(&[(&first, shell.body), (&next, latch)]);
+        shell.body = one;
+        shell.gang = Some(GangBlocks { head, thread, one: phi });
+        Ok(())
+    }
+}
+
 /// Marks an extension of what lies below an extent, hence below 2^31.
 fn not_negative(extended: IntValue<'_>) -> IntValue<'_> {
     if extended.as_instruction_value().is_some() {
@@ -252,7 +331,7 @@ fn load_arguments<'c>(lowering: &mut Lowering<'c, '_>, args: PointerValue<'c>, o
         }
         lowering.define(param, value);
         if options.contiguous {
-            lowering.assume_contiguous(param)?;
+            lowering.assume_contiguous(param, options.aligned)?;
         }
         offset = (offset + ty.size()).next_multiple_of(8);
     }

@@ -14,12 +14,15 @@
 
 mod atomic;
 mod block;
+mod coarsen;
 mod entry;
 mod host;
+mod prepare;
 mod shape;
 
 pub use shape::{Geometry, Shape};
 
+use crate::gang::Reason;
 use crate::llvm::{Abilities, Lowering};
 use crate::{Error, Result};
 use entry::Shell;
@@ -44,7 +47,7 @@ pub struct PtxOptions {
     pub ptx: u32,
     /// Every array argument is without gaps, row by row: strides follow from extents.
     pub contiguous: bool,
-    /// Every array argument starts at a multiple of 16 bytes.
+    /// Every array argument starts at a multiple of 16 bytes, and with `contiguous` so does every row of one.
     pub aligned: bool,
     /// Dimensions of the launch, 1 to 4; further extents are 1.
     pub rank: u32,
@@ -205,7 +208,9 @@ fn target_machine(options: &PtxOptions) -> Result<TargetMachine> {
 fn optimize(llvm: &LlvmModule<'_>, machine: &TargetMachine) -> Result<()> {
     let options = PassBuilderOptions::create();
     options.set_loop_unrolling(true);
-    llvm.run_passes("default<O3>", machine, options).map_err(|error| Error::llvm("passes", error.to_string()))
+    // Vectors are lanes of coarsened code: scalars here, and accesses that belong together are joined at the end.
+    let passes = "function(sroa,scalarizer<load-store>),default<O3>";
+    llvm.run_passes(passes, machine, options).map_err(|error| Error::llvm("passes", error.to_string()))
 }
 
 fn build<'c>(
@@ -215,6 +220,7 @@ fn build<'c>(
     kernel: FuncRef,
     options: &PtxOptions,
 ) -> Result<(LlvmModule<'c>, Ptx)> {
+    let module = &prepare::prepare(module, kernel, options);
     let func = module.funcs.get(kernel.index()).ok_or_else(|| Error::Invalid("no such function".into()))?;
     let is_over_blocks = match func.kind {
         FunctionKind::Kernel => false,
@@ -241,17 +247,28 @@ fn build<'c>(
     };
     let sizes = [args_bytes, bounds_bytes];
     let function = declare(ctx, &llvm, &entry, sizes, module.fast_math, options);
+    let plan = if is_over_blocks { None } else { plan(func, options).ok() };
+    let width = plan.as_ref().map_or(1, |plan| plan.width);
     let shell = if is_over_blocks {
         Shell::over_blocks(ctx, function)?
     } else {
-        Shell::over_threads(ctx, &llvm, function, options)?
+        Shell::over_threads(ctx, &llvm, function, options, width)?
     };
     let abilities = Abilities { half: true };
     let (thread, allocas) = (shell.thread.clone(), shell.allocas);
     let mut lowering = Lowering::new(ctx, &llvm, module.fast_math, func, function, allocas, thread, abilities);
     let block = is_over_blocks.then_some(block::Block { bounds: shell.bounds, shared_bytes: 0 });
     lowering.device = Some(Box::new(Device { sm: options.sm, report: None, block }));
-    shell.fill(&mut lowering, options)?;
+    let mut gang = plan.as_ref().zip(shell.gang_thread()).map(|(plan, thread)| {
+        let func = &plan.func;
+        let mut lowering = Lowering::new(ctx, &llvm, module.fast_math, func, function, allocas, thread, abilities);
+        lowering.device = Some(Box::new(Device { sm: options.sm, report: None, block: None }));
+        lowering.gang = Some(Box::new(crate::gang::Gang::new(func, plan.width, plan.uniformity.clone())));
+        lowering
+    });
+    shell.fill(&mut lowering, gang.as_mut(), options)?;
+    // It borrows from the plan.
+    drop(gang);
     let has_checks = lowering.finish_report()?;
     let shared_bytes = lowering.device.and_then(|device| device.block).map_or(0, |block| block.shared_bytes);
     link_device_functions(ctx, &llvm)?;
@@ -260,7 +277,7 @@ fn build<'c>(
             Error::llvm("LLVM's verifier", format!("{}\n{}", error.to_string(), llvm.print_to_string().to_string()))
         })?;
     }
-    let shape = Shape { rank: options.rank, max_threads: options.max_threads, strided: options.strided };
+    let shape = Shape { rank: options.rank, max_threads: options.max_threads, strided: options.strided, width };
     let text = String::new();
     let is_cooperative = has_grid_barrier(func);
     Ok((llvm, Ptx { text, entry, args_bytes, bounds_bytes, shared_bytes, has_checks, is_cooperative, shape }))
@@ -270,6 +287,18 @@ fn build<'c>(
 fn args_bytes(func: &Function) -> u64 {
     let types = func.region(func.body).params.iter().map(|&param| func.ty(param).size());
     types.fold(0, |bytes: u64, size| (bytes + size).next_multiple_of(8)).max(8)
+}
+
+/// Whether threads take several neighbors each, and how many.
+fn plan(func: &Function, options: &PtxOptions) -> std::result::Result<coarsen::Plan, Reason> {
+    let refuse = |text: &str| Reason { inst: None, text: text.into() };
+    if !options.aligned || !options.contiguous {
+        return Err(refuse("arrays may lie where vector accesses cannot start"));
+    }
+    if crate::x86::is_deep(func) {
+        return Err(refuse("branches nest too deeply"));
+    }
+    coarsen::plan(func, options.rank)
 }
 
 fn has_grid_barrier(func: &Function) -> bool {

@@ -12,13 +12,15 @@ const ROW: u32 = 64;
 const MAX_BLOCKS: i64 = 65535;
 
 /// How a kernel's code reads thread and block numbers: the index along the last dimension is
-/// `blockIdx.x * blockDim.x + threadIdx.x`, along the one before the same of y; the two before that, row by row, are z.
+/// `blockIdx.x * blockDim.x + threadIdx.x`, times `width`, along the one before the same of y; the two before that, row by row, are z.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     pub rank: u32,
     pub max_threads: u32,
     /// Threads take several indices along y and z, as far as the grid falls short.
     pub strided: bool,
+    /// Neighbors along x that one thread takes.
+    pub width: u32,
 }
 
 /// The arguments of a launch of the driver.
@@ -34,7 +36,8 @@ impl Shape {
     pub fn geometry(&self, extents: &[i64; MAX_RANK]) -> Option<Geometry> {
         let rank = self.rank as usize;
         let along = |back: usize| if back < rank { extents[rank - 1 - back] } else { 1 };
-        let sizes = [along(0), along(1), along(2).checked_mul(along(3))?];
+        let sizes =
+            [(along(0).max(0) as u64).div_ceil(self.width.into()) as i64, along(1), along(2).checked_mul(along(3))?];
         if sizes.iter().any(|&size| size <= 0) {
             return None;
         }
@@ -65,7 +68,7 @@ mod tests {
     use super::*;
 
     fn geometry(rank: u32, extents: [i64; 4]) -> Option<([u32; 3], [u32; 3])> {
-        let shape = Shape { rank, max_threads: MAX_THREADS, strided: false };
+        let shape = Shape { rank, max_threads: MAX_THREADS, strided: false, width: 1 };
         shape.geometry(&extents).map(|Geometry { grid, block }| (grid, block))
     }
 
@@ -89,9 +92,16 @@ mod tests {
     fn too_many_blocks_need_strided_code() {
         assert_eq!(geometry(1, [i64::from(i32::MAX), 1, 1, 1]), Some(([1 << 23, 1, 1], [256, 1, 1])));
         assert_eq!(geometry(2, [1 << 24, 64, 1, 1]), None);
-        let shape = Shape { rank: 2, max_threads: MAX_THREADS, strided: true };
+        let shape = Shape { rank: 2, max_threads: MAX_THREADS, strided: true, width: 1 };
         let Some(Geometry { grid, block }) = shape.geometry(&[1 << 24, 64, 1, 1]) else { panic!("strided code") };
         assert_eq!((grid, block), ([1, 65535, 1], [64, 4, 1]));
+    }
+
+    #[test]
+    fn wide_threads_are_fewer() {
+        let shape = Shape { rank: 2, max_threads: MAX_THREADS, strided: false, width: 4 };
+        let Some(Geometry { grid, block }) = shape.geometry(&[8, 1001, 1, 1]) else { panic!("it fits") };
+        assert_eq!((grid, block), ([4, 2, 1], [64, 4, 1]));
     }
 
     #[test]

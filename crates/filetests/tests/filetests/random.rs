@@ -42,7 +42,13 @@ proptest! {
         prop_assert_eq!(&interpret(&module, main, &args), &expected, "unify_returns\n{}\n{}", before, module);
         let _ = transform::inline_calls(&mut module);
         prop_assert_eq!(&interpret(&module, main, &args), &expected, "inline_calls\n{}\n{}", before, module);
-        for (name, pass) in transform::PASSES.into_iter().chain(transform::PASSES) {
+        let more: [transform::Pass; 4] = [
+            ("unroll_loops", transform::unroll_loops),
+            ("merge_arm_loads", transform::merge_arm_loads),
+            ("batch_reads", transform::batch_reads),
+            ("widen_indices", transform::widen_indices),
+        ];
+        for (name, pass) in transform::PASSES.into_iter().chain(more).chain(transform::PASSES) {
             let before = module.to_string();
             for func in &mut module.funcs {
                 let _ = pass(func);

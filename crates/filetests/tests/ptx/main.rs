@@ -106,7 +106,9 @@ fn every_filetest_assembles() {
         while let Some((path, (module, kernel))) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
             // One architecture a kernel, all of them over the files.
             let sm = ARCHITECTURES[(path.len() + kernel.index()) % ARCHITECTURES.len()];
-            let options = PtxOptions { sm, rank: 4, strided: path.len() % 2 == 0, ..PtxOptions::default() };
+            let even = path.len() % 2 == 0;
+            let (contiguous, aligned) = (even, even);
+            let options = PtxOptions { sm, rank: 4, strided: even, contiguous, aligned, ..PtxOptions::default() };
             let result = ptx::compile(module, *kernel, &options)
                 .and_then(|text| assemble(&ptxas, sm, &text).map_err(|message| format!("{message}\n{text}")));
             if let Err(message) = result {

@@ -174,7 +174,7 @@ fn is_never_entered(func: &Function, inst: &Inst) -> bool {
 }
 
 /// How many rounds a `for` with constant bounds makes, unless it leaves early.
-fn rounds(func: &Function, inst: &Inst) -> Option<i128> {
+pub(crate) fn rounds(func: &Function, inst: &Inst) -> Option<i128> {
     let scalar: Scalar = func.ty(inst.operands[0]).as_scalar()?;
     let step = func.as_const(inst.operands[2])?.as_int(scalar);
     if step == 0 || inst.operands[0] == inst.operands[1] {
