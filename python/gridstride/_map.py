@@ -58,16 +58,16 @@ def map(  # noqa: A001 - Warp's name
     shape = np.broadcast_shapes(*shapes)
     function = _function(func)
     _check_count(function, len(inputs))
-    args = [value if one is None else _broadcast(one, shape) for one, value in zip(arrays, inputs, strict=True)]
-    # Of an argument: the type of an element, and the type of the array, None for a value.
+    args = [value if one is None else one for one, value in zip(arrays, inputs, strict=True)]
+    # Of an argument: the type of an element; and the type of the array and how it is indexed, None for a value.
     native = tuple(
-        (_value_type(value), None) if one is None else (one._type, _array_type(arg, len(shape)))
-        for one, value, arg in zip(arrays, inputs, args, strict=True)
+        (_value_type(value), None, "") if one is None else (one._type, _array_type(one, one.ndim), _index(one, shape))
+        for one, value in zip(arrays, inputs, strict=True)
     )
     results = _results.get((function, native))
     if results is None:
         results = _results[(function, native)] = _result_types(function, native)
-    outputs = _outputs(out, shape, results)
+    outputs = _outputs(out, shape, results, any(getattr(one, "requires_grad", False) for one in arrays))
     wanted = tuple(_array_type(one, len(shape)) for one in outputs)
     key = (function, native, wanted)
     kernel = _kernels.get(key)
@@ -110,22 +110,19 @@ def _value_type(value: Any) -> Any:
     return found if isinstance(found, _types.Type) else _types.dtype_class(type(value)).__gs_type__
 
 
-def _broadcast(one: Any, shape: tuple[int, ...]) -> Any:
-    if one.shape == shape:
-        return one
-    if isinstance(one, _indexed.indexedarray):
-        one = one.contiguous()
+def _index(one: Any, shape: tuple[int, ...]) -> str:
+    """How a kernel over `shape` indexes an array: dimensions that it lacks are left out, and extents of 1 repeat."""
     lead = len(shape) - one.ndim
-    strides = (0,) * lead + tuple(
-        0 if extent == 1 and wanted != 1 else stride
-        for extent, stride, wanted in zip(one.shape, one.strides, shape[lead:], strict=True)
-    )
-    return _array.make(one.dtype, one.ptr, shape, strides, one)
+    ids = [
+        "0" if extent == 1 and wanted != 1 else f"i{d}"
+        for d, (extent, wanted) in enumerate(zip(one.shape, shape[lead:], strict=True), lead)
+    ]
+    return f"[{', '.join(ids)}]"
 
 
-def _outputs(out: Any, shape: tuple[int, ...], results: list[Any]) -> list[Any]:
+def _outputs(out: Any, shape: tuple[int, ...], results: list[Any], requires_grad: bool) -> list[Any]:
     if out is None:
-        return [_create.empty(shape, _types.class_of(ty)) for ty in results]
+        return [_create.empty(shape, _types.class_of(ty), requires_grad=requires_grad) for ty in results]
     outputs = list(out) if isinstance(out, (list, tuple)) else [out]
     classes = [_types.class_of(ty).__name__ for ty in results]
     if len(outputs) != len(results):
@@ -147,7 +144,7 @@ def _outputs(out: Any, shape: tuple[int, ...], results: list[Any]) -> list[Any]:
 def _result_types(function: Any, native: tuple[Any, ...]) -> list[Any]:
     """Types of the function's results, by running it once on zeros."""
     zeros = []
-    for ty, _ in native:
+    for ty, _, _ in native:
         cls = _types.class_of(ty)
         zeros.append(cls() if ty.kind == "scalar" else cls.from_bytes(bytes(ty.size)))
     target = function.__gs_builtin__ if isinstance(function, _builtins.Builtin) else function
@@ -162,17 +159,17 @@ def _write_kernel(function: Any, native: tuple[Any, ...], results: tuple[Any, ..
     ids = ", ".join(f"i{d}" for d in range(rank))
     params = [f"a{n}" for n in range(len(native))]
     outs = [f"out{n}" for n in range(len(results))]
-    args = ", ".join(f"{name}[{ids}]" if array else name for name, (_, array) in zip(params, native, strict=True))
+    args = ", ".join(f"{name}{index}" for name, (_, _, index) in zip(params, native, strict=True))
     lines = [
         f"def map_{function.__name__.strip('<>')}({', '.join(params + outs)}):",
         f"    {ids} = tid()",
         f"    {', '.join(f'r{n}' for n in range(len(results)))} = function({args})",
         *[f"    {name}[{ids}] = r{n}" for n, name in enumerate(outs)],
     ]
-    annotations = {name: array or ty for name, (ty, array) in zip(params, native, strict=True)}
+    annotations = {name: array or ty for name, (ty, array, _) in zip(params, native, strict=True)}
     annotations.update(zip(outs, results, strict=True))
     made = _define(lines, {"function": function, "tid": _builtins.table["tid"]})
-    return _kernel.Kernel(made, None, "unique", {"enable_backward": False}, annotations)
+    return _kernel.Kernel(made, None, "unique", None, annotations)
 
 
 def _define(lines: list[str], names: dict[str, Any]) -> Callable[..., Any]:
