@@ -186,5 +186,9 @@ __all__ = [name for name in globals() if not name.startswith("_")]
 
 
 def __getattr__(name: str) -> Any:
-    # For type checkers: builtins and named types are made by tables.
+    # Loaded when first used. For the rest, this tells type checkers that tables make builtins and named types.
+    if name in ("autograd", "optim"):
+        import importlib
+
+        return importlib.import_module(f"gridstride.{name}")
     raise AttributeError(f"module 'gridstride' has no attribute {name!r}")

@@ -50,7 +50,6 @@ class indexedarray:  # noqa: N801 - Warp's name
         self.data = data
         self.dtype = dtype
         self.ndim = ndim
-        self.requires_grad = False
         self.indices: list[Any] = [*indices, *[None] * (ndim - len(indices))]
         extents = (0,) * ndim if data is None else data.shape
         self.shape: tuple[int, ...] = tuple(
@@ -100,6 +99,16 @@ class indexedarray:  # noqa: N801 - Warp's name
     def is_contiguous(self) -> bool:
         """Always false."""
         return False
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether the array that this one looks into has a gradient."""
+        return self.data is not None and self.data.requires_grad
+
+    @property
+    def grad(self) -> indexedarray | None:
+        """The gradient, seen through the same indices."""
+        return indexedarray(self.data.grad, self.indices) if self.requires_grad else None
 
     def __len__(self) -> int:
         return self.shape[0]

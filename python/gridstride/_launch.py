@@ -183,7 +183,9 @@ def launch(
         device: Where to run; None for the default device.
         record_cmd: Do not run; return a `Launch` that can be run many times.
         block_dim, max_blocks, stream, record_tape: Accepted; without effect on the CPU.
-        adjoint, adj_inputs, adj_outputs: For gradients, which are not available yet.
+        adjoint: Run the kernel's adjoint kernel instead, for arguments as they were before the kernel ran.
+        adj_inputs, adj_outputs: Arrays for the gradients of the arguments, None where none is wanted: those of what the
+            kernel read grow, those of what it wrote come in and become zero.
 
     Raises:
         RuntimeError: Arguments that do not fit the parameters, or a device that does not exist.
@@ -198,12 +200,12 @@ def launch(
         is_current = kernel._stamp == _settings["_changes"]
     except AttributeError:
         raise TypeError(f"expected a kernel made by @wp.kernel, got {kernel!r}") from None
-    if adjoint:
-        raise NotImplementedError("gradients are not available yet")
     if type(dim) is not int or not 0 <= dim <= MAX_EXTENT:
         dim = _shape(dim)
     if _settings["print_launches"]:
         print(f"kernel: {kernel.key}  dim: {dim}  inputs: {len(inputs)}  outputs: {len(outputs)}  device: {place}")
+    if adjoint:
+        return _backward(kernel, dim, [*inputs, *outputs], [*adj_inputs, *adj_outputs], place.alias)
     if record_cmd:
         # Read twice: by the launch and by what records it.
         inputs, outputs = list(inputs), list(outputs)
@@ -221,6 +223,21 @@ def launch(
 if not TYPE_CHECKING:
     # Usual launches run without a step through Python; the others come to the function above.
     launch = _native.fast_launch(launch, _device.cpu, __name__, _signed("launch", _PARAMETERS, launch))
+
+
+def _backward(kernel: Kernel, dim: Any, args: list[Any], gradients: list[Any], alias: str) -> None:
+    """Runs the adjoint kernel. What it may write to on its way is copied first."""
+    from gridstride import _create
+
+    gradients += [None] * (len(args) - len(gradients))
+    gradients = [one if isinstance(one, (_native.Array, struct_base)) else None for one in gradients]
+    options = kernel.compile_options()
+    rank = 1 if isinstance(dim, int) else len(dim)
+    facts = _native.adjoint_facts(kernel, args, options, rank)
+    for index, fact in enumerate(facts):
+        if fact["reads"] and fact["writes"] and isinstance(args[index], _native.Array):
+            args[index] = _create.clone(args[index], requires_grad=False)
+    _native.launch_adjoint(kernel, dim, args, gradients, alias, options)
 
 
 def get_suggested_block_size(kernel: Kernel, device: _device.DeviceLike = None) -> tuple[int, int]:

@@ -6,6 +6,7 @@ caller's to do.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gridstride import _kernel, _launch, _native
@@ -71,14 +72,14 @@ def memory(one: Any) -> Any:
     return one if isinstance(one, _native.Array) else one.data
 
 
-def is_wanted(dest: Any, src: Any = None) -> bool:
+def is_wanted(dest: Any, *sources: Any) -> bool:
     """Whether the tape must have a write to `dest`.
 
     It need not where `dest` only gets its first value, from something without a gradient: that is a constant.
     """
     if not _native.is_recording():
         return False
-    return _native.is_on_tape(memory(dest)) or (src is not None and memory(src).grad is not None)
+    return _native.is_on_tape(memory(dest)) or any(memory(one).grad is not None for one in sources)
 
 
 def copy(dest: Any, src: Any) -> bool:
@@ -104,6 +105,21 @@ def fill(dest: Any, value: Any) -> bool:
         value = dest.dtype() if value is None else value
         _launch.launch(_FILLS[dest.ndim - 1], dest.shape, [dest, value], device=memory(dest).device)
     return True
+
+
+def function(
+    name: str, forward: Callable[[], Any], backward: Callable[[], None], reads: Sequence[Any], out: Any
+) -> Any:
+    """Runs `forward`, which writes to `out`; a tape that records has `backward`, for where it goes back."""
+    if out is None or not is_wanted(out, *reads):
+        if out is not None:
+            _native.before_write(out, name)
+        return forward()
+    _native.before_write(out, name, True)
+    result = forward()
+    has_way_back = out.grad is not None and any(one.grad is not None for one in reads)
+    _native.record_func(name, backward if has_way_back else None, list(reads), [out], forward)
+    return result
 
 
 def _like(src: Any) -> Any:

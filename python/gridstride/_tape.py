@@ -1,9 +1,14 @@
 """`wp.Tape`: records launches and runs them backward, for gradients.
 
+    >>> @wp.kernel
+    ... def add_squares(x: wp.array(dtype=float), loss: wp.array(dtype=float)):
+    ...     i = wp.tid()
+    ...     wp.atomic_add(loss, 0, x[i] * x[i])
+    >>> x = wp.array([1.0, 2.0, 3.0], dtype=float, requires_grad=True)
+    >>> loss = wp.zeros(1, requires_grad=True)
     >>> tape = wp.Tape()
     >>> with tape:
-    ...     wp.launch(square, dim=3, inputs=[x], outputs=[y])
-    ...     wp.launch(add_up, dim=3, inputs=[y], outputs=[loss])
+    ...     wp.launch(add_squares, dim=3, inputs=[x], outputs=[loss])
     >>> tape.backward(loss)
     >>> x.grad.numpy()
     array([2., 4., 6.], dtype=float32)

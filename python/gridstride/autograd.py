@@ -142,10 +142,8 @@ class _Program:
     def pairs(self, mask: Mask | None) -> Iterator[tuple[int, int]]:
         """Numbers of the inputs and outputs that have a Jacobian. Raises `ValueError` for an unknown name."""
         ins, outs = list(self.metadata.input_labels or ()), list(self.metadata.output_labels or ())
-        wanted = {
-            (a if isinstance(a, int) else ins.index(a), b if isinstance(b, int) else outs.index(b))
-            for a, b in mask or ()
-        }
+        number = lambda name, names: name if isinstance(name, int) else names.index(name)  # noqa: E731
+        wanted = {(number(a, ins), number(b, outs)) for a, b in mask or ()}
         has_gradient = lambda one: isinstance(one, array) and one.requires_grad  # noqa: E731
         for i, one in enumerate(self.inputs):
             for o, other in enumerate(self.outputs):
@@ -351,17 +349,12 @@ def gradcheck(
         verdict = "NaN" if np.isnan(a).any() else "PASS" if np.allclose(a, f, atol=atol, rtol=rtol) else "FAIL"
         at = np.unravel_index(np.argmax(np.abs(a - f)), a.shape)
         names = metadata.input_labels[i], metadata.output_labels[o]  # type: ignore[index]
-        worst = f"{np.abs(a - f)[at]:.3e} at {tuple(int(n) for n in at)}"
+        worst = f"{np.abs(a - f)[at]:.3e} at {tuple(map(int, at))}"
         relative = f"{np.abs((a - f) / (f + 1e-8)).max():.3e}"
         rows.append([*names, worst, f"{a[at]:.3e}", f"{f[at]:.3e}", relative, verdict])
         if verdict != "PASS":
-            why = (
-                "gradient contains NaN values"
-                if verdict == "NaN"
-                else (
-                    f"the tape's {a[at]:.6g} is not the {f[at]:.6g} of finite differences at {tuple(int(n) for n in at)}"
-                )
-            )
+            why = f"the tape's {a[at]:.6g} is not the {f[at]:.6g} of finite differences at {tuple(map(int, at))}"
+            why = "gradient contains NaN values" if verdict == "NaN" else why
             problems.append(f"Gradient check failed for {metadata.key}, input {names[0]}, output {names[1]}: {why}")
     if show_summary:
         _print_table(["Input", "Output", "Max Abs Error", "AD at MAE", "FD at MAE", "Max Rel Error", "Pass"], rows)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from gridstride import _create, _types
+from gridstride import _create, _native, _recorded, _types
 from gridstride._array import array
 from gridstride._coloring import GraphColoringAlgorithm as GraphColoringAlgorithm
 from gridstride._coloring import graph_coloring_assign as graph_coloring_assign
@@ -52,6 +52,23 @@ def array_scan(in_array: array, out_array: array, inclusive: bool = True) -> Non
         raise RuntimeError(f"a scan takes 1-d arrays, not {in_array.shape} and {out_array.shape}")
     if in_array.size == 0:
         return
+
+    def forward() -> None:
+        _scan(in_array, out_array, inclusive)
+
+    def backward() -> None:
+        incoming = out_array.grad._np()[::-1]
+        sums = np.cumsum(incoming, axis=0, dtype=incoming.dtype)[::-1]
+        if inclusive:
+            in_array.grad._np()[...] += sums
+        else:
+            in_array.grad._np()[:-1] += sums[1:]
+        out_array.grad.zero_()
+
+    _recorded.function("array_scan", forward, backward, [in_array], out_array)
+
+
+def _scan(in_array: array, out_array: array, inclusive: bool) -> None:
     sums = np.cumsum(in_array._np(), axis=0, dtype=in_array._np().dtype)
     out = out_array._np()
     if inclusive:
@@ -107,11 +124,19 @@ def array_sum(values: array, out: array | None = None, value_count: int | None =
     `IndexError` for an axis that does not exist, `RuntimeError` for an output that does not fit.
     """
     axis, count = _reduction("array_sum", values.shape, value_count, axis)
-    source = values._np()
-    # float64 while summing, so that long sums of float32 stay exact to the last digits.
-    wide = source.astype(np.float64) if source.dtype.kind == "f" else source
-    sums = _reduce(wide, values.ndim, axis, count).astype(source.dtype)
-    return _deliver("array_sum", sums, out, values.dtype, axis)
+
+    def forward() -> Any:
+        source = values._np()
+        # float64 while summing, so that long sums of float32 stay exact to the last digits.
+        wide = source.astype(np.float64) if source.dtype.kind == "f" else source
+        sums = _reduce(wide, values.ndim, axis, count).astype(source.dtype)
+        return _deliver("array_sum", sums, out, values.dtype, axis)
+
+    def backward() -> None:
+        _spread(values, _incoming(out, values, axis), axis, count)
+        out.grad.zero_()  # type: ignore[union-attr]
+
+    return _recorded.function("array_sum", forward, backward, [values], out)
 
 
 def array_inner(a: array, b: array, out: array | None = None, count: int | None = None, axis: int | None = None) -> Any:
@@ -123,11 +148,49 @@ def array_inner(a: array, b: array, out: array | None = None, count: int | None 
     if a.shape != b.shape:
         raise ValueError(f"array_inner() arguments must have the same shape, got {a.shape} and {b.shape}")
     axis, count = _reduction("array_inner", a.shape, count, axis)
-    x, y = a._np(), b._np()
-    products = np.multiply(x, y, dtype=np.float64 if x.dtype.kind == "f" else None)
-    products = products.sum(axis=tuple(range(a.ndim, x.ndim)))
-    sums = _reduce(products, a.ndim, axis, count).astype(x.dtype)
-    return _deliver("array_inner", sums, out, a.dtype._wp_scalar_type_, axis)
+    kept: list[Any] = []
+
+    def forward() -> Any:
+        x, y = a._np(), b._np()
+        if out is not None and _native.is_recording():
+            kept[:] = [x.copy(), y.copy()]
+        products = np.multiply(x, y, dtype=np.float64 if x.dtype.kind == "f" else None)
+        products = products.sum(axis=tuple(range(a.ndim, x.ndim)))
+        sums = _reduce(products, a.ndim, axis, count).astype(x.dtype)
+        return _deliver("array_inner", sums, out, a.dtype._wp_scalar_type_, axis)
+
+    def backward() -> None:
+        x, y = kept
+        incoming = _incoming(out, a, axis)
+        # One number for all components of an element.
+        incoming = incoming.reshape(incoming.shape + (1,) * (x.ndim - a.ndim))
+        for one, factor in ((a, y), (b, x)):
+            _spread(one, incoming * factor, axis, count)
+        out.grad.zero_()  # type: ignore[union-attr]
+
+    return _recorded.function("array_inner", forward, backward, [a, b], out)
+
+
+def _incoming(out: Any, source: array, axis: int | None) -> np.ndarray:
+    """The gradient of sums, with an extent of 1 where there was one to sum over."""
+    incoming = out.grad._np()
+    inner = incoming.shape[out.ndim :]
+    lead = tuple(1 if axis is None or d == axis else extent for d, extent in enumerate(source.shape))
+    return incoming.reshape(lead + inner)
+
+
+def _spread(source: array, incoming: np.ndarray, axis: int | None, count: int) -> None:
+    """Adds to the gradient of what was summed."""
+    if source.grad is None:
+        return
+    target = source.grad._np()
+    incoming = np.broadcast_to(incoming, target.shape)
+    if axis is not None:
+        part = (slice(None),) * axis + (slice(count),)
+        target[part] += incoming[part]
+        return
+    at = np.unravel_index(np.arange(count), source.shape)
+    target[at] += incoming[at]
 
 
 def array_cast(in_array: array, out_array: array, count: int | None = None) -> None:
@@ -155,6 +218,7 @@ def array_cast(in_array: array, out_array: array, count: int | None = None) -> N
         if count > min(source.size, target.size):
             sizes = f"input size ({source.size}) or output size ({target.size})"
             raise RuntimeError(f"Cast count ({count}) exceeds the {sizes}")
+    _native.before_write(out_array, "array_cast")
     with np.errstate(over="ignore", invalid="ignore"):
         target[:count] = source[:count].astype(target.dtype)
 
@@ -173,6 +237,8 @@ def radix_sort_pairs(keys: array, values: array, count: int, begin_bit: int = 0,
     width = 8 * keys.itemsize
     if not 0 <= begin_bit < (width if end_bit is None else end_bit) <= width:
         raise RuntimeError(f"Invalid radix sort bit range [{begin_bit}, {end_bit}) for {width}-bit keys")
+    for one in (keys, values):
+        _native.before_write(one, "radix_sort_pairs")
     k, v = keys._np()[:count], values._np()[:count]
     order = np.argsort(_bits(k, begin_bit, end_bit), kind="stable")
     k[...], v[...] = k[order], v[order]
@@ -237,6 +303,8 @@ def segmented_sort_pairs(
     for index, (start, end) in enumerate(segments):
         if not 0 <= start <= end <= count:
             raise ValueError(f"Invalid segment range at index {index}: [{start}, {end}) of {count} elements")
+    for one in (keys, values):
+        _native.before_write(one, "segmented_sort_pairs")
     k, v = keys._np(), values._np()
     for start, end in segments:
         order = np.argsort(k[start:end], kind="stable")

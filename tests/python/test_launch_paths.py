@@ -195,11 +195,6 @@ def test_mistakes_read_as_ever(a, text):
     assert a.numpy().tolist() == [3.0] * 4
 
 
-def test_gradients_are_refused(a):
-    with pytest.raises(NotImplementedError, match="gradients"):
-        wp.launch(fill, 4, [a, 1.0, 2], adjoint=True)
-
-
 def test_settings_count_at_the_next_launch(a, capsys):
     wp.launch(fill, dim=1, inputs=[a, 1.0, 2])
     wp.config.mode = "debug"

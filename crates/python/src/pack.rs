@@ -7,8 +7,8 @@ use crate::bytes::{Mismatch, array_words, describe, instance_type, write_scalar,
 use crate::function::Kernel;
 use crate::numpy;
 use crate::pattern::{fits, pattern_name};
-use crate::plan::Variants;
-use crate::tape::{Place, places};
+use crate::plan::{UnitKey, Variants};
+use crate::tape::{Facts, Place, places};
 use crate::types::user_name;
 use frontend::{Dialect, TypePattern};
 use ir::{LeafKind, Scalar, Type, TypeKind};
@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyTuple};
 use smallvec::SmallVec;
 use std::mem::MaybeUninit;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// Packed arguments. Most launches need no memory of their own for them.
 pub(crate) type Words = SmallVec<[u64; 64]>;
@@ -32,6 +32,8 @@ pub(crate) struct Signature {
     n_words: usize,
     pub(crate) variants: Variants,
     places: OnceLock<Vec<Place>>,
+    /// What the kernel's adjoint needs, by options.
+    pub(crate) facts: Mutex<Vec<(UnitKey, Arc<Facts>)>>,
 }
 
 struct Slot {
@@ -87,7 +89,7 @@ impl Signature {
             Slot { word, n_bytes, kind }
         };
         let slots = types.iter().map(slot).collect();
-        Signature { types, slots, n_words, variants, places: OnceLock::new() }
+        Signature { types, slots, n_words, variants, places: OnceLock::new(), facts: Mutex::default() }
     }
 
     /// Packs all arguments.

@@ -18,6 +18,12 @@ pub trait Memory: Sync {
     /// # Safety
     /// Both ranges lie in this device's memory, and do not overlap.
     unsafe fn copy(&self, to: u64, from: u64, n_bytes: u64);
+
+    /// Sets bytes to zero, in the same order.
+    ///
+    /// # Safety
+    /// The range lies in this device's memory.
+    unsafe fn zero(&self, at: u64, n_bytes: u64);
 }
 
 /// No memory is left for a copy of this many bytes.
@@ -56,6 +62,14 @@ impl Saved {
     pub fn uninit(memory: &'static dyn Memory, span: Span) -> Result<Saved, OutOfMemory> {
         let base = memory.allocate(padded(span))?;
         Ok(Saved { span, at: base + span.lo % ALIGN, memory })
+    }
+
+    /// Zeros in a place for what a span holds.
+    pub fn zeroed(memory: &'static dyn Memory, span: Span) -> Result<Saved, OutOfMemory> {
+        let made = Saved::uninit(memory, span)?;
+        // SAFETY: new memory of that size.
+        unsafe { memory.zero(made.at, span.n_bytes()) };
+        Ok(made)
     }
 
     /// Writes the bytes back to where they came from.
@@ -119,6 +133,11 @@ impl Memory for Host {
     unsafe fn copy(&self, to: u64, from: u64, n_bytes: u64) {
         // SAFETY: the caller's promise.
         unsafe { std::ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, n_bytes as usize) };
+    }
+
+    unsafe fn zero(&self, at: u64, n_bytes: u64) {
+        // SAFETY: the caller's promise.
+        unsafe { std::ptr::write_bytes(at as *mut u8, 0, n_bytes as usize) };
     }
 }
 

@@ -45,16 +45,20 @@ pub fn broken(launches: &[Vec<Access>], seeds: &[Span]) -> Vec<Place> {
     found
 }
 
-/// Whether the seeds depend on anything that has a gradient. Takes the launches from the last to the first, and no more
+/// Whether a gradient at the seeds reaches anything, through memory with gradients alone. Takes the launches from the last to the first, and no more
 /// of them than it needs.
 pub fn reaches_gradient(from_last: impl Iterator<Item = Vec<Access>>, seeds: &[Span]) -> bool {
-    let mut wanted = Wanted::new(seeds);
+    let mut wanted = Wanted { needs_gradients: true, ..Wanted::new(seeds) };
     let read = |access: &Access| access.reads && access.has_gradient;
     from_last.into_iter().any(|accesses| wanted.take(&accesses) && accesses.iter().any(read))
 }
 
 /// Memory that the seeds depend on, walking back.
-struct Wanted(SpanMap<()>);
+struct Wanted {
+    spans: SpanMap<()>,
+    /// Memory without a gradient does not pass it on.
+    needs_gradients: bool,
+}
 
 impl Wanted {
     fn new(seeds: &[Span]) -> Wanted {
@@ -62,14 +66,16 @@ impl Wanted {
         for &seed in seeds {
             wanted.insert(seed, ());
         }
-        Wanted(wanted)
+        Wanted { spans: wanted, needs_gradients: false }
     }
 
     /// Whether a seed depends on what a launch writes; then it depends on what it reads.
     fn take(&mut self, accesses: &[Access]) -> bool {
-        let is_needed = accesses.iter().any(|access| access.writes && self.0.overlaps(access.span));
+        let is_needed = accesses.iter().any(|access| {
+            access.writes && (access.has_gradient || !self.needs_gradients) && self.spans.overlaps(access.span)
+        });
         for access in accesses.iter().filter(|access| is_needed && access.reads) {
-            self.0.insert(access.span, ());
+            self.spans.insert(access.span, ());
         }
         is_needed
     }
@@ -114,6 +120,8 @@ mod tests {
         let aside = [vec![access(x, "rg"), access(y, "w")], vec![access(x, "rg"), access(loss, "wg")]];
         assert_eq!(broken_at(&aside), []);
         assert!(reaches_gradient(aside.into_iter().rev(), &seeds));
+        let by_z = [vec![access(x, "rg"), access(z, "w")], vec![access(z, "r"), access(loss, "wg")]];
+        assert!(!reaches_gradient(by_z.into_iter().rev(), &seeds), "z has none");
         let constant = vec![access(z, "r"), access(loss, "wg")];
         assert!(!reaches_gradient([constant].into_iter(), &seeds));
     }

@@ -33,10 +33,7 @@ def sgd_step(
         if not is_first:
             velocity = momentum * type(lr)(b[i]) + undamped * gradient
         b[i] = type(b[i])(velocity)
-        if nesterov:
-            gradient = gradient + momentum * velocity
-        else:
-            gradient = velocity
+        gradient = gradient + momentum * velocity if nesterov else velocity
     params[i] = type(params[i])(value - lr * gradient)
 
 
@@ -73,7 +70,7 @@ class SGD:
         self.t = 0
 
     def set_params(self, params: Sequence[array] | None) -> None:
-        """Sets the arrays to optimize; velocities that fit them stay. Raises `RuntimeError` for a type without floats."""
+        """Sets the arrays to optimize; velocities that fit stay. Raises `RuntimeError` for types without floats."""
         self.params = params
         if not params:
             return

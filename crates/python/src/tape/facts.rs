@@ -1,51 +1,180 @@
-//! What the backward pass of a kernel needs, found once for each signature and option.
+//! The adjoint kernel of a recorded launch: what it needs, and how it is run.
+//!
+//! Both are found once for a signature and options. Which gradients are wanted is known on the way back only, so that
+//! what a launch keeps is what the adjoint kernel for all of them reads.
 
+use crate::adjoint::{adjoint_signature, overlap};
 use crate::array::Array;
-use crate::plan::UnitKey;
+use crate::errors::guarded;
+use crate::function::Kernel;
+use crate::launch::{Device, Job, Prepared};
+use crate::pack::{Packed, Signature, Words};
+use crate::plan::{Ready, UnitKey};
 use crate::tape::record::Launching;
 use crate::tape::state::Launched;
-use pyo3::exceptions::PyNotImplementedError;
+use crate::tape::watch::{self, out_of_memory};
+use ::tape::Saved;
+use pipeline::Request;
 use pyo3::prelude::*;
-use std::sync::Arc;
+use pyo3::types::PyDict;
+use std::sync::{Arc, Mutex};
 
 /// One parameter.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ParamFacts {
     /// The backward pass reads the array's values from before the launch.
     pub(crate) reads: bool,
-    /// The forward pass reads it.
+    /// The kernel loads from it.
     pub(crate) loads: bool,
-    /// The forward pass writes it.
+    /// The kernel writes to it.
     pub(crate) writes: bool,
-    /// The adjoint kernel has a parameter for its gradient.
-    pub(crate) adjoint: bool,
+    /// Number of the adjoint kernel's parameter for its gradient.
+    adjoint: Option<usize>,
 }
 
+/// Facts of a kernel for one signature and options.
 pub(crate) struct Facts {
     pub(crate) params: Vec<ParamFacts>,
+    codes: Mutex<Vec<Code>>,
+}
+
+/// A variant of the adjoint kernel.
+#[derive(Clone)]
+struct Code {
+    request: Request,
+    is_contiguous: bool,
+    signature: Arc<Signature>,
+    ready: Arc<Ready>,
 }
 
 /// The facts of a launch's kernel.
 pub(crate) fn of(launching: &Launching<'_, '_>) -> PyResult<Arc<Facts>> {
-    let _: UnitKey = launching.key;
-    let param = |(index, &ty): (usize, &ir::Type)| {
-        let adjoint = crate::tape::places::carries_derivatives(ty)
-            || launching.signature.places().iter().any(|place| place.param == index && place.is_float);
-        ParamFacts { reads: adjoint, loads: true, writes: launching.written[index], adjoint }
-    };
-    Ok(Arc::new(Facts { params: launching.signature.types.iter().enumerate().map(param).collect() }))
+    let Launching { kernel, signature, key, .. } = *launching;
+    let mut known = signature.facts.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if let Some((_, facts)) = known.iter().find(|(other, _)| *other == key) {
+        return Ok(facts.clone());
+    }
+    drop(known);
+    let facts = Arc::new(Facts::find(kernel, signature, key, launching.written));
+    known = signature.facts.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    known.push((key, facts.clone()));
+    Ok(facts)
 }
 
 impl Facts {
+    fn find(kernel: &Bound<'_, Kernel>, signature: &Signature, key: UnitKey, written: &[bool]) -> Facts {
+        let n = signature.types.len();
+        let request = Request { wanted: vec![true; n], overlap: false };
+        let adjoint = adjoint_signature(kernel.get(), signature.types.clone(), request);
+        // A kernel without gradient is refused on the way back, if anything is asked of it then.
+        let unit = adjoint.variants.unit(kernel, &adjoint.types, key).ok();
+        let mut next = n;
+        let adjoints = pipeline::adjoint_params(&signature.types);
+        let params = adjoints.iter().enumerate().map(|(index, adjoint)| {
+            let number = adjoint.is_some().then_some(next);
+            next += usize::from(adjoint.is_some());
+            let fact = unit.as_ref().map(|unit| unit.facts[index]);
+            ParamFacts {
+                reads: fact.is_some_and(|fact| fact.reads),
+                loads: fact.is_none_or(|fact| fact.loads),
+                writes: written[index],
+                adjoint: number,
+            }
+        });
+        Facts { params: params.collect(), codes: Mutex::default() }
+    }
+
     /// Runs the adjoint kernel. `words` are the arguments with arrays as they were before the launch; `gradients` has
     /// one for each place, or none.
     pub(crate) fn run(
         &self,
-        _py: Python<'_>,
-        _launch: &Launched,
-        _words: &[u64],
-        _gradients: &[Option<&Array>],
+        py: Python<'_>,
+        launch: &Launched,
+        words: &[u64],
+        gradients: &[Option<&Array>],
     ) -> PyResult<()> {
-        Err(PyNotImplementedError::new_err("gradients are not available yet"))
+        let places = launch.signature.places();
+        let mut wanted = vec![false; self.params.len()];
+        for (place, gradient) in places.iter().zip(gradients) {
+            wanted[place.param] |= gradient.is_some();
+        }
+        let mut all = Words::from_slice(words);
+        let mut dropped: Vec<Saved> = Vec::new();
+        for (index, param) in self.params.iter().enumerate() {
+            let Some(ty) = param.adjoint.map(|_| launch.signature.types[index]) else { continue };
+            let begin = all.len();
+            let is_array = places.iter().any(|place| place.param == index);
+            if !is_array {
+                // The adjoint of a value: an array of one element, which nobody wants here.
+                all.resize(begin + 3, 0);
+                continue;
+            }
+            // A struct of gradients lies as the struct does.
+            let from = launch.signature.word_of(index);
+            let n_words = (ty.size() as usize).div_ceil(8);
+            all.extend_from_slice(&words[from..from + n_words]);
+            for (place, gradient) in
+                places.iter().zip(gradients).filter(|(place, _)| place.param == index && place.is_float)
+            {
+                let at = begin + place.word - from;
+                let descriptor = &mut all[at..at + place.n_words()];
+                match gradient {
+                    Some(gradient) => descriptor.copy_from_slice(&gradient.descriptor),
+                    None if wanted[index] => descriptor[0] = self.drop_at(launch, place, &mut dropped)?,
+                    None => descriptor.fill(0),
+                }
+            }
+        }
+        let code = self.code(py, launch, wanted, &all)?;
+        let kernel = launch.kernel.bind(py);
+        if launch.device == Device::Cpu {
+            let job = Job { kernel: kernel.get(), signature: &code.signature, words: &all, grid: &launch.grid };
+            return guarded(|| job.run(py, &code.ready));
+        }
+        let job = Prepared {
+            kernel,
+            signature: &code.signature,
+            words: &all,
+            packed: &Packed::default(),
+            grid: launch.grid,
+            device: launch.device,
+            compile: launch.key.options,
+            options: None,
+            on_tape: None,
+        };
+        job.run().map(drop)
+    }
+
+    /// Memory for the gradient of an array that has none, inside of a struct with others that have.
+    fn drop_at(&self, launch: &Launched, place: &crate::tape::Place, dropped: &mut Vec<Saved>) -> PyResult<u64> {
+        let Some(span) = place.span(&launch.words) else { return Ok(0) };
+        let memory = Saved::zeroed(watch::memory_of(span), span).map_err(out_of_memory)?;
+        let address = memory.moved(launch.words[place.word]);
+        dropped.push(memory);
+        Ok(address)
+    }
+
+    /// The code for these gradients and arguments.
+    fn code(&self, py: Python<'_>, launch: &Launched, wanted: Vec<bool>, words: &[u64]) -> PyResult<Code> {
+        let kernel = launch.kernel.bind(py);
+        let lock = || self.codes.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut request = Request { wanted, overlap: false };
+        // Where the arguments lie does not depend on what is wanted.
+        let signature = match lock().iter().find(|code| code.request.wanted == request.wanted) {
+            Some(code) => code.signature.clone(),
+            None => adjoint_signature(kernel.get(), launch.signature.types.clone(), request.clone()),
+        };
+        request.overlap = overlap(&signature, words);
+        let is_contiguous = signature.is_contiguous(words);
+        let is_same = |code: &&Code| code.request == request && code.is_contiguous == is_contiguous;
+        if let Some(code) = lock().iter().find(is_same) {
+            return Ok(code.clone());
+        }
+        let signature = adjoint_signature(kernel.get(), launch.signature.types.clone(), request.clone());
+        let options = kernel.as_any().call_method0(pyo3::intern!(py, "compile_options"))?.cast_into::<PyDict>()?;
+        let ready = signature.variants.code(kernel, &signature.types, launch.key, is_contiguous, Some(&options))?;
+        let code = Code { request, is_contiguous, signature, ready };
+        lock().push(code.clone());
+        Ok(code)
     }
 }

@@ -100,12 +100,19 @@ pub(crate) fn check_seeds(py: Python<'_>, walk: &Walk<'_>, seeds: &[Span]) -> Py
     let writes = |index| {
         accesses(py, walk, index).iter().any(|one| one.writes && seeds.iter().any(|seed| seed.overlaps(one.span)))
     };
-    let text = if (0..n).any(writes) {
-        "the loss depends on no array that has a gradient\n  = help: make the arrays that you want gradients of, and all \
-         between them and the loss, with `requires_grad=True`"
-    } else {
-        "nothing on this tape writes to the loss\n  = help: compute it by launches inside of `with tape:`"
-    };
+    if !(0..n).any(writes) {
+        let text = "nothing on this tape writes to the loss\n  = help: compute it by launches inside of `with tape:`";
+        return Err(PyRuntimeError::new_err(text));
+    }
+    let mut text = "the loss depends on no array that has a gradient".to_owned();
+    for broken in warnings(py, walk, seeds) {
+        text.push_str("\n  = note: ");
+        text.push_str(&broken);
+    }
+    text.push_str(
+        "\n  = help: make the arrays that you want gradients of, and all between them and the loss, with \
+                   `requires_grad=True`",
+    );
     Err(PyRuntimeError::new_err(text))
 }
 

@@ -15,6 +15,7 @@ mod report;
 mod state;
 pub(crate) mod watch;
 
+pub(crate) use facts::Facts;
 pub(crate) use places::{Place, places};
 pub(crate) use record::{Args, Launching, Pending, after, before};
 pub(crate) use state::Launched;
