@@ -18,7 +18,8 @@ The names are those of NVIDIA Warp, so that its programs run after this import l
 from typing import Any
 
 from gridstride import _native, config, types, utils
-from gridstride._array import array, array1d, array2d, array3d, array4d, fixedarray
+from gridstride._array import array
+from gridstride._array_ranks import array1d, array2d, array3d, array4d, fixedarray
 from gridstride._builtins import Builtin
 from gridstride._builtins import table as _builtin_table
 from gridstride._constants import (
@@ -80,12 +81,6 @@ from gridstride._device import (
     is_cuda_available,
     is_cuda_driver_initialized,
     is_device_available,
-    is_mempool_access_enabled,
-    is_mempool_access_supported,
-    is_mempool_enabled,
-    is_mempool_supported,
-    is_peer_access_enabled,
-    is_peer_access_supported,
     map_cuda_device,
     set_device,
     synchronize,
@@ -93,7 +88,36 @@ from gridstride._device import (
     unmap_cuda_device,
 )
 from gridstride._diagnostics import print_diagnostics
+from gridstride._graph import (
+    CaptureMode,
+    Graph,
+    ScopedCapture,
+    capture_begin,
+    capture_debug_dot_print,
+    capture_end,
+    capture_if,
+    capture_launch,
+    capture_pause,
+    capture_resume,
+    capture_while,
+)
 from gridstride._indexed import indexedarray, indexedarray1d, indexedarray2d, indexedarray3d, indexedarray4d
+from gridstride._interop import (
+    device_from_jax,
+    device_from_torch,
+    device_to_jax,
+    device_to_torch,
+    dtype_from_jax,
+    dtype_from_torch,
+    dtype_to_jax,
+    dtype_to_torch,
+    from_jax,
+    from_torch,
+    stream_from_torch,
+    stream_to_torch,
+    to_jax,
+    to_torch,
+)
 from gridstride._kernel import (
     Function,
     Kernel,
@@ -110,7 +134,13 @@ from gridstride._kernel import (
     set_module_options,
     static,
 )
-from gridstride._launch import Launch, get_suggested_block_size, launch, launch_tiled
+from gridstride._launch import (
+    Launch,
+    get_cuda_kernel_properties,
+    get_suggested_block_size,
+    launch,
+    launch_tiled,
+)
 from gridstride._logger import (
     LOG_DEBUG,
     LOG_ERROR,
@@ -124,6 +154,29 @@ from gridstride._logger import (
 )
 from gridstride._map import map  # noqa: A004 - Warp's name
 from gridstride._memory import ScopedMemoryTracker, print_memory_report
+from gridstride._mempool import (
+    CudaManagedAllocator,
+    ScopedAllocator,
+    ScopedMempool,
+    ScopedMempoolAccess,
+    ScopedPeerAccess,
+    get_device_allocator,
+    get_mempool_release_threshold,
+    get_mempool_used_mem_current,
+    get_mempool_used_mem_high,
+    is_mempool_access_enabled,
+    is_mempool_access_supported,
+    is_mempool_enabled,
+    is_mempool_supported,
+    is_peer_access_enabled,
+    is_peer_access_supported,
+    set_cuda_allocator,
+    set_device_allocator,
+    set_mempool_access_enabled,
+    set_mempool_enabled,
+    set_mempool_release_threshold,
+    set_peer_access_enabled,
+)
 from gridstride._named import named as _named_types
 from gridstride._numpy import dtype_from_numpy, dtype_to_numpy
 from gridstride._runtime import clear_kernel_cache, counters, get_num_threads, init, is_initialized, set_num_threads

@@ -6,7 +6,7 @@
 
 Shapes have 1 to 4 extents; strides are in bytes and may be negative or zero. An array of vectors, matrices or structs
 keeps each element in one piece. A view keeps what it looks into alive. On the CPU `numpy()` and `__array_interface__`
-show the same memory without a copy.
+show the same memory without a copy; on a GPU `numpy()` waits and copies, and `__cuda_array_interface__` shows it.
 
 An annotation is `wp.array(dtype=float, ndim=2)`, `wp.array[float]` or `wp.array2d[float]`; the element may be generic.
 """
@@ -48,7 +48,7 @@ class array(_native.Array):  # noqa: N801 - Warp's name
         ptr: Address of memory that the array does not own.
         capacity: Bytes that `ptr` points to.
         device: Where the memory is; None for the default device.
-        pinned: Accepted for compatibility.
+        pinned: Page-locked memory of the host, which GPUs copy from and to beside other work.
         copy: With False the array shares the memory of a NumPy array of the same element type.
         deleter: Called with (ptr, bytes) when memory given by `ptr` is no longer used.
         ndim: Number of dimensions (annotations), or a check of it.
@@ -70,7 +70,7 @@ class array(_native.Array):  # noqa: N801 - Warp's name
     dtype: Any
     _grad: array | None = None
     _requires_grad = False
-    _retain_grad = pinned = False
+    _retain_grad = False
     _keep: Any = None
 
     def __new__(
@@ -100,14 +100,13 @@ class array(_native.Array):  # noqa: N801 - Warp's name
             return _annotation(cls, dtype, ndim or cls._default_ndim, requires_grad)
         from gridstride import _array_source
 
-        if device is not None:
-            _device.get_device(device)
+        place = _device.place(device, pinned)
         if data is not None:
             if ptr is not None:
                 raise RuntimeError("`data` and `ptr` exclude each other")
-            self = _array_source.from_sequence(cls, data, dtype, shape, copy)
+            self = _array_source.from_sequence(cls, data, dtype, shape, copy, place, device is not None)
         else:
-            self = _array_source.from_memory(cls, dtype, shape, strides, ptr, capacity, deleter)
+            self = _array_source.from_memory(cls, dtype, shape, strides, ptr, capacity, deleter, place)
         if ndim is not None and self.ndim != ndim:
             raise RuntimeError(f"expected {ndim} dimensions, the data has {self.ndim}")
         if grad is not None:
@@ -129,7 +128,12 @@ class array(_native.Array):  # noqa: N801 - Warp's name
     @property
     def device(self) -> _device.Device:
         """Where the memory is."""
-        return _device.cpu
+        return _device._BY_PLACE[self._place]
+
+    @property
+    def pinned(self) -> bool:
+        """Whether the memory is page-locked memory of the host."""
+        return self._place == "pinned"
 
     @property
     def itemsize(self) -> int:
@@ -171,7 +175,7 @@ class array(_native.Array):  # noqa: N801 - Warp's name
         elif self._grad is None:
             from gridstride._create import zeros
 
-            self._grad = zeros(self.shape, self.dtype)
+            self._grad = zeros(self.shape, self.dtype, self.device)
 
     @property
     def grad(self) -> array | None:
@@ -208,7 +212,7 @@ class array(_native.Array):  # noqa: N801 - Warp's name
     # Views.
 
     def _view(self, ptr: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> array:
-        return make(self.dtype, ptr, shape, strides, self)
+        return make(self.dtype, ptr, shape, strides, self, self._place)
 
     def __getitem__(self, key: Any) -> Any:
         """A view, an `indexedarray` where an index is an integer array, or an element where every index is an int.
@@ -241,9 +245,8 @@ class array(_native.Array):  # noqa: N801 - Warp's name
                     raise IndexError(f"index {index} is out of range for dimension {d} with extent {extent}")
                 ptr += index % extent * stride
         if not shape:
-            import ctypes
-
-            return _types.from_native(self._type, ctypes.string_at(ptr, self._type.size))
+            element = self._view(ptr, (1,), (self._type.size,))
+            return _types.from_native(self._type, element._np().tobytes())
         view = self._view(ptr, tuple(shape), tuple(strides))
         if self._grad is not None:
             view.grad = self._grad[key]
@@ -293,7 +296,7 @@ class array(_native.Array):  # noqa: N801 - Warp's name
         """
         cls = _types.dtype_class(dtype)
         shape, strides = viewed(self, cls)
-        view = make(cls, self.ptr or 0, shape, strides, self)
+        view = make(cls, self.ptr or 0, shape, strides, self, self._place)
         if self._grad is not None:
             view.grad = self._grad.view(dtype)
         return view
@@ -326,24 +329,41 @@ class array(_native.Array):  # noqa: N801 - Warp's name
         return copied
 
     def to(self, device: _device.DeviceLike, requires_grad: bool | None = None) -> array:
-        """This array on a device: itself where it is there already."""
-        _device.get_device(device)
-        return self
+        """This array on a device: itself where it is there already, else a copy."""
+        if _device.memory_of(device) is self.device:
+            return self
+        from gridstride import _create
+
+        return _create.clone(self, device, self._requires_grad if requires_grad is None else requires_grad)
 
     # Contents.
 
     def _np(self) -> np.ndarray:
-        """NumPy's view of the memory; bfloat16 as its bits."""
+        """NumPy's view of the memory, or a copy of that of a GPU; bfloat16 as its bits."""
         base, inner = _numpy.layout(self.dtype)
         if self.size == 0 or not self.ptr:
             return np.empty(self.shape + inner, dtype=base)
+        if not self._is_host:
+            from gridstride import _device_memory
+
+            return _device_memory.read(self)
         found = np.asarray(_numpy.Memory(self, base, inner))
         return found if base.kind in "biuf" else found.view(base)
+
+    def _store(self, values: Any) -> None:
+        """Sets the elements to values of NumPy's, which are broadcast."""
+        if self._is_host:
+            self._np()[...] = values
+        else:
+            from gridstride import _device_memory
+
+            _device_memory.write(self, np.asarray(values))
 
     def numpy(self) -> np.ndarray:
         """The elements as a NumPy array: the same memory where NumPy has the type, vectors as further dimensions.
 
-        Structs are records. bfloat16 becomes a float32 copy unless `ml_dtypes` is installed.
+        Elements on a GPU are copied once all work before is done; failures of kernels show here. Structs are records.
+        bfloat16 becomes a float32 copy unless `ml_dtypes` is installed.
         """
         found = self._np()
         if found.dtype == np.uint16 and getattr(self.dtype, "_wp_scalar_type_", None) is _types.bfloat16:
@@ -365,10 +385,15 @@ class array(_native.Array):  # noqa: N801 - Warp's name
         value = _array_source.element(self, value)
         if _recorded.fill(self, value):
             return
-        view = self._np()
+        raw = value.__gs_bytes__()
+        if not self._is_host:
+            from gridstride import _device_memory
+
+            return _device_memory.fill(self, raw)
         # NumPy writes the value's bytes at every element, whatever the strides.
         base, inner = _numpy.layout(self.dtype)
-        view[...] = np.frombuffer(value.__gs_bytes__(), dtype=base).reshape(inner)
+        self._np()[...] = np.frombuffer(raw, dtype=base).reshape(inner)
+        return None
 
     def zero_(self) -> None:
         """Sets every byte of every element to zero."""
@@ -376,40 +401,53 @@ class array(_native.Array):  # noqa: N801 - Warp's name
 
         if _recorded.fill(self, None):
             return
-        view = self._np()
-        view[...] = np.zeros((), dtype=view.dtype)
+        if self._is_host:
+            view = self._np()
+            view[...] = np.zeros((), dtype=view.dtype)
+        else:
+            from gridstride import _device_memory
+
+            _device_memory.fill(self, bytes(self._type.size))
 
     def assign(self, src: Any) -> None:
         """Copies the elements of an array, NumPy array or sequence into this array. Raises `RuntimeError`."""
-        from gridstride import _create
+        from gridstride import _array_source, _create
 
         if not isinstance(src, _native.Array):
-            src = array(src, dtype=self.dtype, copy=False)
+            src = _array_source.as_array(src, self.dtype)
         _create.copy(self, src)
 
     # Other systems.
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
+        if not self._is_host:
+            raise AttributeError("__array_interface__ (the array is not in the host's memory)")
         base, inner = _numpy.layout(self.dtype)
         return _numpy.interface(self, base, inner)
 
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        if self._place == "cpu":
+            raise AttributeError("__cuda_array_interface__ (the array is not on a CUDA device)")
+        base, inner = _numpy.layout(self.dtype)
+        found = _numpy.interface(self, base, inner)
+        # Who takes the memory must be in order with the work that is on this stream.
+        stream = self.device.stream.handle if self.device.is_cuda else None
+        return {**found, "data": (self.ptr or 0, False), "stream": stream}
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        found = self.numpy()
-        if dtype is not None and np.dtype(dtype) != found.dtype:
-            if copy is False:
-                raise ValueError(f"a copy is needed to see {self!r} as {np.dtype(dtype)}")
-            return found.astype(dtype)
-        return found.copy() if copy else found
+        return _numpy.converted(self, self.numpy(), dtype, copy)
 
     def __dlpack__(self, **options: Any) -> Any:
-        options.pop("stream", None)
-        if getattr(self.dtype, "_wp_scalar_type_", None) is _types.bfloat16:
-            raise BufferError("NumPy cannot export bfloat16 by DLPack")
-        return self._np().__dlpack__(**options)
+        from gridstride import _dlpack
+
+        return _dlpack.export(self, options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return self._np().__dlpack_device__()
+        from gridstride import _dlpack
+
+        return _dlpack.device_of(self)
 
     def __repr__(self) -> str:
         return f"array(shape={self.shape}, dtype={self.dtype.__name__})"
@@ -426,44 +464,21 @@ class array(_native.Array):  # noqa: N801 - Warp's name
         return _create.clone(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
+        from gridstride import _array_source
+
         raw = np.ascontiguousarray(self._np()).tobytes()
-        return _unpickle, (self.dtype, self.shape, raw, self._requires_grad)
+        return _array_source.unpickle, (self.dtype, self.shape, raw, self._requires_grad)
 
     def __matmul__(self, other: Any) -> Any:
         raise TypeError("arrays have no matrix product: write a kernel, or use NumPy")
 
 
-class array1d(array):  # noqa: N801
-    """`array` of 1 dimension, as annotation and constructor."""
-
-    def __new__(cls, *args: Any, **options: Any) -> Any:
-        return array(*args, **{"ndim": cls._default_ndim, **options})
-
-
-class array2d(array1d):  # noqa: N801
-    """`array` of 2 dimensions, as annotation and constructor."""
-
-    _default_ndim = 2
-
-
-class array3d(array1d):  # noqa: N801
-    """`array` of 3 dimensions, as annotation and constructor."""
-
-    _default_ndim = 3
-
-
-class array4d(array1d):  # noqa: N801
-    """`array` of 4 dimensions, as annotation and constructor."""
-
-    _default_ndim = 4
-
-
 _address = _native.Array.ptr.__get__  # type: ignore[attr-defined]
 
 
-def make(cls: Any, ptr: int, shape: tuple[int, ...], strides: tuple[int, ...], owner: Any) -> array:
-    """An array over memory that `owner` keeps alive."""
-    self = _native.Array.__new__(array, cls.__gs_type__, ptr, shape, strides, "cpu", owner)
+def make(cls: Any, ptr: int, shape: tuple[int, ...], strides: tuple[int, ...], owner: Any, place: str = "cpu") -> array:
+    """An array over memory that `owner` keeps alive; `place` says where it is: "cpu", "pinned", "cuda:0" …"""
+    self = _native.Array.__new__(array, cls.__gs_type__, ptr, shape, strides, place, owner)
     self.dtype = cls
     return self
 
@@ -478,19 +493,3 @@ def _annotation(cls: Any, dtype: Any, ndim: int, requires_grad: bool) -> Any:
 
 
 _operators.install(array)
-
-
-def _unpickle(cls: Any, shape: tuple[int, ...], raw: bytes, requires_grad: bool) -> array:
-    from gridstride import _create
-
-    self = _create.empty(shape, cls, requires_grad=requires_grad)
-    base, inner = _numpy.layout(cls)
-    self._np()[...] = np.frombuffer(raw, dtype=base).reshape(shape + inner)
-    return self
-
-
-class fixedarray(array):  # noqa: N801 - Warp's name
-    """Annotation of a function's result: an array that the function made with `wp.zeros(shape=…)`."""
-
-    def __new__(cls, dtype: Any = Any, shape: Any = None) -> Any:
-        return ArrayAnnotation(dtype, 1 if shape is None or isinstance(shape, int) else len(shape))

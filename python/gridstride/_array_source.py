@@ -6,12 +6,13 @@ converted and no copy was asked for.
 
 from __future__ import annotations
 
+import ctypes
 import math
 from typing import Any
 
 import numpy as np
 
-from gridstride import _array, _memory, _native, _numpy, _types, config
+from gridstride import _array, _device, _memory, _native, _numpy, _types, config
 from gridstride._vector import composite
 
 
@@ -29,7 +30,7 @@ class _Foreign:
         self.deleter(self.ptr, self.size)
 
 
-def allocate(cls: Any, shape: tuple[int, ...], zeroed: bool, strides: Any = None) -> _array.array:
+def allocate(cls: Any, shape: tuple[int, ...], zeroed: bool, strides: Any = None, place: str = "cpu") -> _array.array:
     """An array over its own memory, contiguous unless strides are given. Raises `MemoryError`, `ValueError`."""
     itemsize = cls.__gs_type__.size
     n_bytes = math.prod(shape) * itemsize
@@ -44,23 +45,59 @@ def allocate(cls: Any, shape: tuple[int, ...], zeroed: bool, strides: Any = None
         if n_bytes:
             n_bytes = itemsize + sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
     if n_bytes == 0:
-        return _array.make(cls, 0, shape, strides, None)
-    buffer = _native.Buffer(n_bytes, zeroed)
+        return _array.make(cls, 0, shape, strides, None, place)
+    buffer, place = _buffer(n_bytes, zeroed, place)
     if _memory.n_trackers or config.track_memory:
         extents = ", ".join(map(str, shape))
-        _memory.note(buffer, n_bytes, f"array[{cls.__name__}, {extents}]", "cpu")
-    return _array.make(cls, buffer.ptr, shape, strides, buffer)
+        _memory.note(buffer, n_bytes, f"array[{cls.__name__}, {extents}]", str(_device._BY_PLACE[place]))
+    return _array.make(cls, buffer.ptr, shape, strides, buffer, place)
+
+
+def _buffer(n_bytes: int, zeroed: bool, place: str) -> tuple[Any, str]:
+    """Memory at a place, and what the place is called."""
+    if place == "cpu":
+        return _native.Buffer(n_bytes, zeroed), place
+    if place == "pinned":
+        made = _native.CudaBuffer(_device.get_device("cuda").ordinal, n_bytes, place)
+        if zeroed:
+            ctypes.memset(made.ptr, 0, n_bytes)
+        return made, place
+    from gridstride import _mempool
+
+    ordinal = int(place.partition(":")[2])
+    made, place = _mempool.buffer(ordinal, n_bytes)
+    if zeroed:
+        _native.cuda_keep(made)
+        _native.cuda_fill(ordinal, made.ptr, b"\0", n_bytes)
+    return made, place
 
 
 def derived(cls: Any, made: _array.array) -> Any:
     """An array as an instance of a class that a program derived from `array`."""
-    self = _native.Array.__new__(cls, made._type, made.ptr, made.shape, made.strides, "cpu", made)
+    self = _native.Array.__new__(cls, made._type, made.ptr or 0, made.shape, made.strides, made._place, made)
     self.__dict__.update(made.__dict__)
     return self
 
 
+def unpickle(cls: Any, shape: tuple[int, ...], raw: bytes, requires_grad: bool) -> _array.array:
+    """An array with the elements that its bytes are, on the default device."""
+    from gridstride import _create
+
+    made = _create.empty(shape, cls, requires_grad=requires_grad)
+    base, inner = _numpy.layout(cls)
+    made._store(np.frombuffer(raw, dtype=base).reshape(shape + inner))
+    return made
+
+
 def from_memory(
-    subclass: Any, dtype: Any, shape: Any, strides: Any, ptr: int | None, capacity: int | None, deleter: Any
+    subclass: Any,
+    dtype: Any,
+    shape: Any,
+    strides: Any,
+    ptr: int | None,
+    capacity: int | None,
+    deleter: Any,
+    place: str,
 ) -> _array.array:
     """An array over memory at `ptr`, or over fresh memory that is not set."""
     if shape is None:
@@ -72,7 +109,7 @@ def from_memory(
     if ptr is None:
         if strides is not None:
             raise RuntimeError("`strides` go with `ptr`")
-        return allocate(cls, extents, zeroed=False)
+        return allocate(cls, extents, False, None, place)
     size = cls.__gs_type__.size
     steps = _array.contiguous_strides(extents, size) if strides is None else tuple(strides)
     if len(steps) != len(extents):
@@ -81,7 +118,7 @@ def from_memory(
     if capacity is not None and math.prod(extents) and span > capacity:
         raise RuntimeError(f"shape {extents} with strides {steps} spans {span} bytes, the memory has {capacity}")
     owner = None if deleter is None else _Foreign(ptr, capacity or span, deleter)
-    return _array.make(cls, ptr, extents, steps, owner)
+    return _array.make(cls, ptr, extents, steps, owner, place)
 
 
 def element(array: _array.array, value: Any) -> Any:
@@ -100,15 +137,39 @@ def element(array: _array.array, value: Any) -> Any:
     return cls(_types.int_held(cls, value)) if issubclass(cls, _types.int_base) else cls(value)
 
 
-def from_sequence(subclass: Any, data: Any, dtype: Any, shape: Any, copy: bool) -> _array.array:
-    """An array with the elements of `data`, converted to `dtype`."""
+def as_array(data: Any, dtype: Any) -> _array.array:
+    """Host values, or another library's array where it is, as an array; without a copy where nothing is converted."""
+    if is_foreign(data):
+        return _array.array(data, dtype=dtype, copy=False)
+    return _array.array(data, dtype=dtype, copy=False, device="cpu")
+
+
+def is_foreign(data: Any) -> bool:
+    """Whether data is another library's array on a CUDA device."""
+    if isinstance(data, (list, tuple, np.ndarray, _array.array)):
+        return False
+    try:
+        found = _native.foreign_array(data)
+    except (AttributeError, TypeError):
+        return False
+    return found is not None and found[5] not in ("cpu", "pinned")
+
+
+def from_sequence(
+    subclass: Any, data: Any, dtype: Any, shape: Any, copy: bool, place: str, is_chosen: bool
+) -> _array.array:
+    """An array with the elements of `data`, converted to `dtype`, at a place that was chosen or is the default."""
+    if is_foreign(data):
+        from gridstride import _interop
+
+        return _from_array(_interop.from_foreign(data, dtype), shape, copy, place, is_chosen)
     if isinstance(data, _array.array) and (dtype is Any or _types.dtype_class(dtype).__gs_type__ == data._type):
-        return _from_array(data, shape, copy)
+        return _from_array(data, shape, copy, place, is_chosen)
     cls = None if dtype is Any else _types.dtype_class(dtype)
     if cls is None:
         cls = _class_of_items(data)
     if cls is not None and cls.__gs_type__.kind == "struct":
-        return _from_structs(cls, data, shape, copy)
+        return _from_structs(cls, data, shape, copy, place)
     values, shared = _values(data, cls)
     if cls is None:
         cls = _numpy.class_from_numpy(values.dtype)
@@ -116,16 +177,18 @@ def from_sequence(subclass: Any, data: Any, dtype: Any, shape: Any, copy: bool) 
             raise RuntimeError(f"data of the NumPy type {values.dtype} has no kernel type: give a `dtype`")
     _, inner = _numpy.layout(cls)
     values = _fit(values, cls, inner, None if shape is None else _array.normalize_shape(shape))
-    return _over(values, cls, inner, copy or not shared)
+    return _over(values, cls, inner, copy or not shared, place)
 
 
-def _from_array(data: _array.array, shape: Any, copy: bool) -> _array.array:
+def _from_array(data: _array.array, shape: Any, copy: bool, place: str, is_chosen: bool) -> _array.array:
     from gridstride import _create
 
     view = data if shape is None else data.reshape(shape)
-    if copy:
-        return _create.clone(view, requires_grad=False)
-    return _array.make(view.dtype, view.ptr or 0, view.shape, view.strides, view)
+    is_elsewhere = is_chosen and _device._BY_PLACE[place] is not view.device
+    if copy or is_elsewhere:
+        device = _device._BY_PLACE[place] if is_chosen else view.device
+        return _create.clone(view, device, requires_grad=False, pinned=place == "pinned")
+    return _array.make(view.dtype, view.ptr or 0, view.shape, view.strides, view, view._place)
 
 
 def _class_of_items(data: Any) -> Any:
@@ -161,7 +224,7 @@ def _values(data: Any, cls: Any) -> tuple[np.ndarray, bool]:
             interface = data.__cuda_array_interface__
         except (AttributeError, TypeError):  # a torch tensor on the CPU
             interface = None
-        if interface is not None:
+        if interface is not None and not hasattr(data, "__array__"):
             raise RuntimeError("the data is in the memory of a CUDA device, and no CUDA device is available")
     if isinstance(data, composite):
         return _numbers(_plain(data), cls), False
@@ -232,16 +295,16 @@ def _fit(values: np.ndarray, cls: Any, inner: tuple[int, ...], shape: tuple[int,
     return values
 
 
-def _over(values: np.ndarray, cls: Any, inner: tuple[int, ...], copy: bool) -> _array.array:
-    """An array over a NumPy array's memory, or over a copy of it where asked for or needed."""
+def _over(values: np.ndarray, cls: Any, inner: tuple[int, ...], copy: bool, place: str) -> _array.array:
+    """An array over a NumPy array's memory, or over a copy of it where asked for or needed, or elsewhere."""
     rank = values.ndim - len(inner)
     shape = tuple(values.shape[:rank])
     wanted = _array.contiguous_strides(inner, values.dtype.itemsize)
     compact = tuple(values.strides[rank:]) == wanted or math.prod(inner) == 1
-    if copy or not compact or not values.flags.aligned or not values.dtype.isnative:
-        made = allocate(cls, _array.normalize_shape(shape), zeroed=False)
+    if copy or place != "cpu" or not compact or not values.flags.aligned or not values.dtype.isnative:
+        made = allocate(cls, _array.normalize_shape(shape), False, None, place)
         if made.size:
-            made._np()[...] = values
+            made._store(values)
         return made
     if not values.flags.writeable:
         raise RuntimeError("a read-only NumPy array cannot be shared: use copy=True")
@@ -249,7 +312,7 @@ def _over(values: np.ndarray, cls: Any, inner: tuple[int, ...], copy: bool) -> _
     return _array.make(cls, ptr, _array.normalize_shape(shape), tuple(values.strides[:rank]), values)
 
 
-def _from_structs(cls: Any, data: Any, shape: Any, copy: bool) -> _array.array:
+def _from_structs(cls: Any, data: Any, shape: Any, copy: bool, place: str) -> _array.array:
     """An array of structs from records or instances."""
     record = cls.numpy_dtype()
     if isinstance(data, _array.array):
@@ -267,7 +330,7 @@ def _from_structs(cls: Any, data: Any, shape: Any, copy: bool) -> _array.array:
         values = values.reshape(_array.normalize_shape(shape))
     if values.ndim == 0:
         raise RuntimeError("data must be a sequence or an array, not a scalar")
-    made = _over(values, cls, (), copy)
+    made = _over(values, cls, (), copy, place)
     # Arrays inside of the structs are only addresses in the memory: their owners live with this array.
     made._keep = keep
     return made

@@ -26,19 +26,19 @@ def _new(
     requires_grad: bool,
     retain_grad: bool,
     zeroed: bool,
+    pinned: bool,
     kwargs: dict[str, Any],
 ) -> array:
     if shape is None and "n" in kwargs:
         shape = kwargs.pop("n")
     if shape is None:
         raise ValueError("an array needs a shape")
-    if device is not None:
-        _device.get_device(device)
+    place = _device.place(device, pinned)
     strides = kwargs.pop("strides", None)
     if kwargs:
         raise TypeError(f"unexpected keyword argument `{next(iter(kwargs))}`")
     extents = _array.normalize_shape(shape)
-    made = _array_source.allocate(_types.dtype_class(dtype), extents, zeroed, strides)
+    made = _array_source.allocate(_types.dtype_class(dtype), extents, zeroed, strides, place)
     if requires_grad:
         made.requires_grad = True
     if retain_grad:
@@ -56,7 +56,7 @@ def empty(
     **kwargs: Any,
 ) -> array:
     """A new array whose elements are not set."""
-    return _new(shape, dtype, device, requires_grad, retain_grad, False, kwargs)
+    return _new(shape, dtype, device, requires_grad, retain_grad, False, pinned, kwargs)
 
 
 def zeros(
@@ -69,7 +69,7 @@ def zeros(
     **kwargs: Any,
 ) -> array:
     """A new array of zeros. In a kernel: a local array of constant shape."""
-    return _new(shape, dtype, device, requires_grad, retain_grad, True, kwargs)
+    return _new(shape, dtype, device, requires_grad, retain_grad, True, pinned, kwargs)
 
 
 def full(
@@ -97,7 +97,7 @@ def full(
                 dtype = _vector.matrix(kind.shape, elem)
             else:
                 raise RuntimeError("a fill value has at most 2 dimensions")
-    made = _new(shape, dtype, device, requires_grad, retain_grad, False, kwargs)
+    made = _new(shape, dtype, device, requires_grad, retain_grad, False, pinned, kwargs)
     made.fill_(value)
     return made
 
@@ -115,34 +115,35 @@ def ones(
     return full(shape, 1, dtype, device, requires_grad, pinned, retain_grad, **kwargs)
 
 
-def _like(src: Any, requires_grad: bool | None) -> tuple[tuple[int, ...], Any, bool]:
+def _like(src: Any, device: Any, requires_grad: bool | None) -> tuple[tuple[int, ...], Any, Any, bool]:
+    """Shape, type, device and gradient of an array like another."""
     if not isinstance(src, (array, _indexed.indexedarray)):
         src = array(src, copy=False)
     wanted = getattr(src, "requires_grad", False) if requires_grad is None else requires_grad
-    return src.shape, src.dtype, wanted
+    return src.shape, src.dtype, src.device if device is None else device, wanted
 
 
 def empty_like(
     src: Any, device: _device.DeviceLike = None, requires_grad: bool | None = None, pinned: bool | None = None
 ) -> array:
     """A contiguous array with the shape and type of `src` whose elements are not set."""
-    shape, dtype, wanted = _like(src, requires_grad)
-    return empty(shape, dtype, device, wanted)
+    shape, dtype, device, wanted = _like(src, device, requires_grad)
+    return empty(shape, dtype, device, wanted, bool(pinned))
 
 
 def zeros_like(
     src: Any, device: _device.DeviceLike = None, requires_grad: bool | None = None, pinned: bool | None = None
 ) -> array:
     """A contiguous array of zeros with the shape and type of `src`."""
-    shape, dtype, wanted = _like(src, requires_grad)
-    return zeros(shape, dtype, device, wanted)
+    shape, dtype, device, wanted = _like(src, device, requires_grad)
+    return zeros(shape, dtype, device, wanted, bool(pinned))
 
 
 def ones_like(
     src: Any, device: _device.DeviceLike = None, requires_grad: bool | None = None, pinned: bool | None = None
 ) -> array:
     """A contiguous array of ones with the shape and type of `src`."""
-    return full_like(src, 1, device, requires_grad)
+    return full_like(src, 1, device, requires_grad, pinned)
 
 
 def full_like(
@@ -153,15 +154,15 @@ def full_like(
     pinned: bool | None = None,
 ) -> array:
     """A contiguous array filled with `value`, with the shape and type of `src`."""
-    shape, dtype, wanted = _like(src, requires_grad)
-    return full(shape, value, dtype, device, wanted)
+    shape, dtype, device, wanted = _like(src, device, requires_grad)
+    return full(shape, value, dtype, device, wanted, bool(pinned))
 
 
 def clone(
     src: Any, device: _device.DeviceLike = None, requires_grad: bool | None = None, pinned: bool | None = None
 ) -> array:
     """A contiguous copy of an array."""
-    made = empty_like(src, device, requires_grad)
+    made = empty_like(src, device, requires_grad, pinned)
     copy(made, src)
     made._keep = getattr(src, "_keep", None)
     return made
@@ -172,12 +173,13 @@ def copy(dest: Any, src: Any, dest_offset: int = 0, src_offset: int = 0, count: 
 
     Without offsets and count the shapes must agree (any strides), or both be contiguous and `dest` as large as `src`.
     With them `count` elements in row-major order are copied (0: all of `src`), of arrays that are contiguous or of one
-    dimension. Raises `RuntimeError`.
+    dimension. A copy to or from a GPU is in order with `stream`, or its current one; between page-locked memory of the
+    host and a GPU it goes on after this returns. Raises `RuntimeError`.
     """
     if isinstance(dest, np.ndarray):
-        dest = array(dest, copy=False)
+        dest = array(dest, copy=False, device="cpu")
     if isinstance(src, np.ndarray):
-        src = array(src, dtype=dest.dtype, copy=False)
+        src = array(src, dtype=dest.dtype, copy=False, device="cpu")
     try:
         dest_offset, src_offset, count = map(operator.index, (dest_offset, src_offset, count))
     except TypeError:
@@ -194,7 +196,7 @@ def copy(dest: Any, src: Any, dest_offset: int = 0, src_offset: int = 0, count: 
         dest._keep = [dest._keep, src._keep]
     if dest_offset == 0 and src_offset == 0 and count in (0, src.size) and dest.shape == src.shape:
         if not _recorded.copy(dest, src):
-            _put(dest, src._np())
+            _put(dest, src, stream)
         return
     count = count or src.size - src_offset
     if count == 0:
@@ -211,25 +213,30 @@ def copy(dest: Any, src: Any, dest_offset: int = 0, src_offset: int = 0, count: 
         _recorded.copy(_part(dest, dest_offset, count), _part(src, src_offset, count))
         return
     _native.before_write(_recorded.memory(dest), "a copy")
-    values = (
-        _part(src, src_offset, count)._np() if isinstance(src, array) else src._np()[src_offset : src_offset + count]
-    )
-    _part(dest, dest_offset, count)._np()[...] = values
+    _put(_part(dest, dest_offset, count), _part(src, src_offset, count), stream)
 
 
 def _part(one: Any, offset: int, count: int) -> Any:
-    """`count` elements in row-major order, as a view."""
+    """`count` elements in row-major order, as a view for arrays."""
     flat = one if one.ndim == 1 else one.flatten()
-    return flat[offset : offset + count]
+    part = slice(offset, offset + count)
+    if not isinstance(flat, _indexed.indexedarray):
+        return flat[part]
+    index = flat.indices[0]
+    return flat.data[part] if index is None else _indexed.indexedarray(flat.data, [index[part]])
 
 
-def _put(dest: Any, values: np.ndarray) -> None:
+def _put(dest: Any, src: Any, stream: Any) -> None:
     if dest.size == 0:
         return
-    if isinstance(dest, _indexed.indexedarray):
-        dest._assign(values)
+    if dest.device.is_cuda or src.device.is_cuda:
+        from gridstride import _device_memory
+
+        _device_memory.copy(dest, src, stream)
+    elif isinstance(dest, _indexed.indexedarray):
+        dest._assign(src._np())
     else:
-        np.copyto(dest._np(), values)
+        np.copyto(dest._np(), src._np())
 
 
 def from_numpy(

@@ -1,7 +1,8 @@
 """Devices: which there are, which is the default, and `ScopedDevice`.
 
-`"cpu"` runs compiled kernels on every core. `"interp"` is hidden: the same arrays, kernels run by the interpreter that
-defines what they mean. The environment variable GRIDSTRIDE_DEVICE chooses the default.
+`"cpu"` runs compiled kernels on every core, `"cuda:0"` on the first NVIDIA GPU; `"cuda"` is the current one. `"interp"`
+is hidden: the CPU's arrays, kernels run by the interpreter that defines what they mean. The environment variable
+GRIDSTRIDE_DEVICE chooses the default, which is the first GPU where there is one, else the CPU.
 
     >>> wp.get_device("cpu").is_cpu
     True
@@ -33,7 +34,13 @@ class Device:
     is_mempool_enabled = False
     is_ipc_supported = False
     is_capturing = False
+    is_managed_memory_supported = False
+    is_concurrent_managed_access_supported = False
+    is_cpu_memory_access_from_gpu_supported = False
+    is_gpu_memory_access_from_cpu_supported = False
+    is_cpu_gpu_atomic_supported = False
     has_stream = False
+    has_context = True
     ordinal = -1
     arch = 0
     sm_count = 0
@@ -71,6 +78,16 @@ class Device:
         """Whether kernels here can read arrays of `other`."""
         return get_device(other).is_cpu
 
+    def make_context_current(self) -> None:
+        """Accepted for compatibility: contexts are made current when they are needed."""
+
+    def set_stream(self, stream: Any, sync: bool = True) -> None:
+        """Streams are CUDA's: raises `RuntimeError`."""
+        raise RuntimeError(f"Device {self.alias} is not a CUDA device")
+
+    def _wait(self) -> None:
+        """Every launch is done when it returns."""
+
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Device):
             return self.alias == other.alias
@@ -92,13 +109,16 @@ class Device:
 cpu = Device("cpu")
 interp = Device("interp")
 _BY_NAME = {"cpu": cpu, "interp": interp}
+# What an array's memory is called.
+_BY_PLACE = {"cpu": cpu, "pinned": cpu}
 _default: Device | None = None
+_current_cuda: Device | None = None
 
 
 def get_device(ident: DeviceLike = None) -> Device:
     """The device of that name; with None, the default one.
 
-    Raises `RuntimeError` for a CUDA device (there is none), `ValueError` for a name that is no device's.
+    Raises `RuntimeError` for a CUDA device that is not there, `ValueError` for a name that is no device's.
     """
     if ident is None:
         return _default or _first_default()
@@ -107,56 +127,100 @@ def get_device(ident: DeviceLike = None) -> Device:
     found = _BY_NAME.get(ident) if isinstance(ident, str) else None
     if found is None:
         if isinstance(ident, str) and ident.split(":")[0] == "cuda":
-            raise RuntimeError(f"device `{ident}` is not available: no CUDA device is available in this program")
+            return _cuda_device(ident)
         raise ValueError(f"`{ident}` is not a device: use 'cpu' or 'cuda:0'")
     return found
 
 
+def _cuda_device(name: str) -> Device:
+    from gridstride import _cuda
+
+    known = _cuda.devices()
+    if not known:
+        raise RuntimeError(
+            f"device `{name}` is not available: no CUDA device is available in this program ({_cuda.missing()})"
+        )
+    if name == "cuda":
+        return _current_cuda or known[0]
+    found = _BY_NAME.get(name)
+    if found is None:
+        raise RuntimeError(f"device `{name}` is not available: there are {', '.join(map(str, known))}")
+    return found
+
+
 def _first_default() -> Device:
-    set_device(os.environ.get("GRIDSTRIDE_DEVICE") or "cpu")
+    set_device(os.environ.get("GRIDSTRIDE_DEVICE") or get_preferred_device())
     return get_device()
 
 
 def set_device(ident: DeviceLike) -> None:
     """Makes a device the default."""
-    global _default
+    global _default, _current_cuda
     _default = get_device(ident)
-    _native.set_launch_state(on_cpu=_default is cpu)
+    if _default.is_cuda:
+        _current_cuda = _default
+    _native.set_launch_state(on_cpu=_default is cpu, cuda=_default.ordinal)
+
+
+def place(device: DeviceLike, pinned: bool = False) -> str:
+    """Where an array on a device has its memory; with `pinned`, the CPU's is page-locked where there is a GPU."""
+    found = get_device(device)
+    if found.is_cuda:
+        return found.alias
+    return "pinned" if pinned and is_cuda_available() else "cpu"
+
+
+def memory_of(device: DeviceLike) -> Device:
+    """The device whose memory a device's arrays are in: the CPU's for the interpreter."""
+    found = get_device(device)
+    return found if found.is_cuda else cpu
 
 
 def get_devices() -> list[Device]:
     """Every device, the CPU first."""
-    return [cpu]
+    return [cpu, *get_cuda_devices()]
 
 
 def get_cuda_devices() -> list[Device]:
-    """CUDA devices: none."""
-    return []
+    """CUDA devices."""
+    from gridstride import _cuda
+
+    return list(_cuda.devices())
 
 
 def get_cuda_device_count() -> int:
-    """Number of CUDA devices: 0."""
-    return 0
+    """Number of CUDA devices."""
+    return len(get_cuda_devices())
 
 
 def get_cuda_device(ordinal: int | None = None) -> Device:
-    """Raises `RuntimeError`: there is no CUDA device."""
+    """The CUDA device of that number; with None, the current one. Raises `RuntimeError` where there is none."""
     return get_device("cuda" if ordinal is None else f"cuda:{ordinal}")
 
 
 def map_cuda_device(alias: str, context: Any = None) -> Device:
-    """Raises `RuntimeError`: there is no CUDA device."""
-    raise RuntimeError(f"cannot map `{alias}`: no CUDA device is available in this program")
+    """A CUDA device by a name of one's own. Raises `RuntimeError` for a context that is not a device's primary one."""
+    for device in get_cuda_devices():
+        if context is None or device.context == int(getattr(context, "value", context)):
+            _BY_NAME[alias] = device if context is not None else get_device("cuda")
+            return _BY_NAME[alias]
+    if context is None:
+        return get_device("cuda")
+    raise RuntimeError(f"cannot map `{alias}`: the context is no primary one of a CUDA device")
 
 
 def unmap_cuda_device(alias: str) -> None:
-    """Raises `RuntimeError`: there is no CUDA device."""
-    raise RuntimeError(f"cannot unmap `{alias}`: no CUDA device is available in this program")
+    """Forgets a name given by `map_cuda_device`."""
+    if alias not in _BY_NAME or alias == _BY_NAME[alias].alias:
+        raise RuntimeError(f"cannot unmap `{alias}`: it is no name given by map_cuda_device")
+    del _BY_NAME[alias]
 
 
 def get_preferred_device() -> Device:
-    """The first CUDA device where there is one, else the CPU."""
-    return cpu
+    """The current CUDA device where there is one, else the CPU."""
+    from gridstride import _cuda
+
+    return get_device("cuda") if _cuda.devices() else cpu
 
 
 def is_cpu_available() -> bool:
@@ -165,8 +229,8 @@ def is_cpu_available() -> bool:
 
 
 def is_cuda_available() -> bool:
-    """Whether kernels can run on a CUDA device: not yet."""
-    return False
+    """Whether kernels can run on a CUDA device. Starts the driver where there is one."""
+    return get_cuda_device_count() > 0
 
 
 def is_device_available(device: DeviceLike) -> bool:
@@ -179,13 +243,13 @@ def is_device_available(device: DeviceLike) -> bool:
 
 
 def is_cuda_driver_initialized() -> bool:
-    """Whether this program has started the CUDA driver: never."""
-    return False
+    """Whether this program has started the CUDA driver."""
+    return _native.cuda_is_started()
 
 
 def get_cuda_driver_version() -> tuple[int, int] | None:
     """Version of the CUDA driver: None without one."""
-    return None
+    return _native.cuda_driver_version() if is_cuda_available() else None
 
 
 def get_cuda_toolkit_version() -> tuple[int, int] | None:
@@ -193,48 +257,14 @@ def get_cuda_toolkit_version() -> tuple[int, int] | None:
     return None
 
 
-def is_mempool_supported(device: DeviceLike) -> bool:
-    """Whether the device has stream-ordered memory pools: the CPU has not."""
-    get_device(device)
-    return False
-
-
-def is_mempool_enabled(device: DeviceLike) -> bool:
-    """Whether memory pools are in use: not on the CPU."""
-    get_device(device)
-    return False
-
-
-def is_mempool_access_supported(target_device: DeviceLike, peer_device: DeviceLike) -> bool:
-    """Whether one GPU can read the other's memory pool: false without GPUs."""
-    return is_peer_access_supported(target_device, peer_device)
-
-
-def is_mempool_access_enabled(target_device: DeviceLike, peer_device: DeviceLike) -> bool:
-    """Whether one GPU reads the other's memory pool: false without GPUs."""
-    return is_peer_access_supported(target_device, peer_device)
-
-
-def is_peer_access_enabled(target_device: DeviceLike, peer_device: DeviceLike) -> bool:
-    """Whether one GPU reads the other's memory: false without GPUs."""
-    return is_peer_access_supported(target_device, peer_device)
-
-
 def is_conditional_graph_supported() -> bool:
-    """Whether graphs with conditions can be captured: not without CUDA."""
+    """Whether graphs with conditions can be captured: not yet."""
     return False
 
 
 def get_cuda_supported_archs() -> list[int]:
-    """CUDA architectures that kernels can be compiled for: none yet."""
-    return []
-
-
-def is_peer_access_supported(target_device: DeviceLike, peer_device: DeviceLike) -> bool:
-    """Whether one GPU can read the other's memory: false without GPUs."""
-    get_device(target_device)
-    get_device(peer_device)
-    return False
+    """CUDA architectures that kernels can be compiled for."""
+    return [75, 80, 86, 87, 89, 90, 100, 101, 103, 120, 121]
 
 
 class ScopedDevice:
@@ -258,9 +288,15 @@ class ScopedDevice:
 
 
 def synchronize() -> None:
-    """Waits for every device. Launches on the CPU return when they are done, so this returns at once."""
+    """Waits for every device. Raises `KernelFault` for a check that failed on one of them.
+
+    Launches on the CPU are done when they return.
+    """
+    if _native.cuda_is_started():
+        for device in get_cuda_devices():
+            device._wait()
 
 
 def synchronize_device(device: DeviceLike = None) -> None:
     """Waits for one device, see `synchronize`."""
-    get_device(device)
+    get_device(device)._wait()

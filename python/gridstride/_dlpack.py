@@ -16,7 +16,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from gridstride import _array, _shape, _types
+from gridstride import _array, _device, _native, _shape, _types
 
 
 class _DataType(ctypes.Structure):
@@ -91,8 +91,8 @@ def from_dlpack(source: Any, dtype: Any = None) -> _array.array:
     """An array over the memory of any object with `__dlpack__`, or of a capsule, without a copy.
 
     `dtype` may name a vector or matrix that the inner extents are components of, or another integer type of the same
-    size. Raises `TypeError` for a device that is not known, `RuntimeError` for memory of a CUDA device, memory that is
-    read-only, and element types that do not fit.
+    size. Raises `TypeError` for a device that is not known, `RuntimeError` for memory of a CUDA device that is not
+    there, memory that is read-only, and element types that do not fit.
     """
     capsule = source if type(source).__name__ == "PyCapsule" else _capsule(source)
     for name, used, form in _FORMS:
@@ -111,22 +111,58 @@ def from_dlpack(source: Any, dtype: Any = None) -> _array.array:
 
 def _capsule(source: Any) -> Any:
     device_type, device_id = source.__dlpack_device__()
-    _check_device(device_type, device_id)
+    place = _place(device_type, device_id)
+    options: dict[str, Any] = {}
+    if place.startswith("cuda"):
+        # The producer puts its work before what comes onto our current stream from now on.
+        options["stream"] = _device._BY_PLACE[place].stream.handle
     try:
-        return source.__dlpack__(max_version=(1, 0))
+        return source.__dlpack__(max_version=(1, 0), **options)
     except TypeError:
-        return source.__dlpack__()
+        return source.__dlpack__(**options)
 
 
-def _check_device(device_type: int, device_id: int) -> None:
+def _place(device_type: int, device_id: int) -> str:
+    """What memory of a DLPack device is called here."""
     if device_type in _CUDA_DEVICES:
-        raise RuntimeError("the memory is that of a CUDA device, and no CUDA device is available")
+        if not _device.is_cuda_available():
+            raise RuntimeError("the memory is that of a CUDA device, and no CUDA device is available")
+        return f"{'cuda' if device_type == 2 else 'managed'}:{device_id}"
     if device_type not in _CPU_DEVICES:
         raise TypeError(f"Unsupported source device for DLPack: device_type={device_type}, device_id={device_id}")
+    return "pinned" if device_type == 3 and _native.cuda_is_started() else "cpu"
+
+
+def export(array: _array.array, options: dict[str, Any]) -> Any:
+    """A capsule over an array's memory, by the options of `__dlpack__`."""
+    stream = options.pop("stream", None)
+    if array._place == "cpu":
+        if getattr(array.dtype, "_wp_scalar_type_", None) is _types.bfloat16:
+            raise BufferError("NumPy cannot export bfloat16 by DLPack")
+        return array._np().__dlpack__(**options)
+    wanted, copied = options.pop("dl_device", None), options.pop("copy", None)
+    if wanted is not None and tuple(wanted) != device_of(array):
+        if tuple(wanted) != (1, 0) or copied is False:
+            raise BufferError(f"the array is on {array.device}, and cannot be handed out on DLPack device {wanted}")
+        return array.numpy().__dlpack__()
+    version = options.pop("max_version", None)
+    source = array
+    if copied:
+        from gridstride import _create
+
+        source = _create.clone(array)
+    return _native.cuda_to_dlpack(source, stream, version is not None and tuple(version) >= (1, 0))
+
+
+def device_of(array: _array.array) -> tuple[int, int]:
+    """The kind and number of an array's device, in DLPack's terms."""
+    kind, _, ordinal = array._place.partition(":")
+    types = {"cpu": 1, "pinned": 3, "cuda": 2, "managed": 13}
+    return types[kind], int(ordinal or 0)
 
 
 def _over(tensor: _Tensor, owner: _Producer, dtype: Any) -> _array.array:
-    _check_device(tensor.device_type, tensor.device_id)
+    place = _place(tensor.device_type, tensor.device_id)
     name = f"{_CODES.get(tensor.dtype.code, 'code')}{tensor.dtype.bits}"
     cls = getattr(_types, "bool" if name == "bool8" else name, None)
     if tensor.dtype.lanes != 1 or cls not in _types.scalar_and_bool_types:
@@ -137,7 +173,7 @@ def _over(tensor: _Tensor, owner: _Producer, dtype: Any) -> _array.array:
         strides = tuple(stride * size for stride in tensor.strides[: tensor.ndim]) or (size,)
     else:
         strides = _shape.contiguous_strides(shape, size)
-    made = _array.make(cls, (tensor.data or 0) + tensor.byte_offset, shape, strides, owner)
+    made = _array.make(cls, (tensor.data or 0) + tensor.byte_offset, shape, strides, owner, place)
     return made if dtype is None else _as(made, _types.dtype_class(dtype), name)
 
 

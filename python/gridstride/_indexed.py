@@ -43,7 +43,7 @@ class indexedarray:  # noqa: N801 - Warp's name
         given = list(indices) if isinstance(indices, (list, tuple)) else [indices]
         if len(given) > data.ndim:
             raise RuntimeError(f"{len(given)} index arrays for {data.ndim} dimensions")
-        self._set(data, data.dtype, data.ndim, [_index_array(one) for one in given])
+        self._set(data, data.dtype, data.ndim, [_index_array(one, data.device) for one in given])
         return self
 
     def _set(self, data: Any, dtype: Any, ndim: int, indices: Sequence[Any]) -> None:
@@ -124,10 +124,19 @@ class indexedarray:  # noqa: N801 - Warp's name
         if self.size == 0:
             base, inner = _numpy.layout(self.dtype)
             return np.empty(self.shape + inner, dtype=base)
+        if self.device.is_cuda:
+            return self.contiguous()._np()
         return self.data._np()[self._selection()]
 
     def _assign(self, values: Any) -> None:
-        self.data._np()[self._selection()] = values
+        if self.device.is_cuda:
+            from gridstride import _device_memory
+
+            _device_memory.write(self, np.asarray(values))
+        else:
+            self.data._np()[self._selection()] = values
+
+    _store = _assign
 
     def numpy(self) -> np.ndarray:
         """A copy of the selected elements."""
@@ -149,27 +158,26 @@ class indexedarray:  # noqa: N801 - Warp's name
 
         value = _array_source.element(self.data, value)
         if not _recorded.fill(self, value):
-            self._assign(_create.full(1, value, self.dtype)._np()[0])
+            self._assign(_create.full(1, value, self.dtype, "cpu")._np()[0])
 
     def zero_(self) -> None:
         """Sets the selected elements to zero."""
         from gridstride import _recorded
 
         if not _recorded.fill(self, None):
-            self._assign(np.zeros((), dtype=self.data._np().dtype))
+            self._assign(np.zeros((), dtype=_numpy.layout(self.dtype)[0]))
 
     def assign(self, src: Any) -> None:
         """Copies an array or sequence into the selected elements."""
         from gridstride import _create
 
         if not isinstance(src, (_array.array, indexedarray)):
-            src = _array.array(src, dtype=self.dtype)
+            src = _array.array(src, dtype=self.dtype, device=self.device)
         _create.copy(self, src)
 
-    def to(self, device: _device.DeviceLike) -> indexedarray:
-        """This array on a device: itself where it is there already."""
-        _device.get_device(device)
-        return self
+    def to(self, device: _device.DeviceLike) -> Any:
+        """This array on a device: itself where it is there already, else a contiguous copy."""
+        return self if _device.memory_of(device) is self.device else self.contiguous().to(device)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return self.numpy() if dtype is None else self.numpy().astype(dtype)
@@ -241,11 +249,11 @@ def _class_for(element: Any, ndim: int) -> Any:
     return found
 
 
-def _index_array(index: Any) -> Any:
+def _index_array(index: Any, device: Any) -> Any:
     if index is None:
         return None
     if not isinstance(index, _array.array):
-        index = _array.array(index, dtype=_types.int32)
+        index = _array.array(index, dtype=_types.int32, device=device)
     if index.ndim != 1 or index._type != _types.int32.__gs_type__:
         raise RuntimeError(f"indices are int32 arrays of one dimension, not {index!r}")
     return index

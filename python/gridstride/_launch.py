@@ -127,19 +127,23 @@ class Launch(_native.Launch):
         self.dim = extents
 
     def launch(self, stream: Any = None) -> None:
-        """Runs the recorded launch. Raises `KernelFault` for a failed check."""
+        """Runs the recorded launch, on a GPU on `stream`. Raises as `launch` does."""
         for index in self._structs:
             super().set_param_at_index(index, self.params[index])
         if self.kernel.compile_options()["in_order"]:
+            if self.device.is_cuda:
+                raise NotImplementedError(_IN_ORDER)
             _in_order(super().launch)
         else:
             self._set_unordered(self.kernel._stamp)
-            super().launch()
+            super().launch(stream if self.device.is_cuda else None)
 
 
 if not TYPE_CHECKING:
     Launch.launch = _native.fast_recorded(Launch, Launch.launch, _signed("launch", "$self, stream=None", Launch.launch))
 
+
+_IN_ORDER = "deterministic launches are available on the CPU only: set wp.config.deterministic back, or device='cpu'"
 
 # One launch in order at a time: the number of cores is the process's. Free in the child of a fork.
 _ordered = threading.RLock()
@@ -172,17 +176,21 @@ def launch(
     max_blocks: int = 0,
     block_dim: int | None = None,
 ) -> Any:
-    """Runs `kernel` once for every thread of a grid of shape `dim`; returns when it is done.
+    """Runs `kernel` once for every thread of a grid of shape `dim`.
+
+    On the CPU it returns when the launch is done, on a GPU when the launch is on its stream.
 
     Args:
         kernel: A function decorated with `@wp.kernel`.
         dim: Number of threads, or up to 4 extents; 0 runs nothing.
-        inputs: Arguments in the order of the parameters: numbers, host vectors and structs, arrays (NumPy arrays
-            share their memory on the CPU), None for a null array.
+        inputs: Arguments in the order of the parameters: numbers, host vectors and structs, arrays of the device (NumPy
+            arrays share their memory on the CPU, arrays of CuPy, PyTorch and others on a GPU), None for a null array.
         outputs: The remaining arguments.
-        device: Where to run; None for the default device.
+        device: Where to run; None for the stream's device, or the default one.
+        stream: The stream to run on, of a GPU; None for its current one.
         record_cmd: Do not run; return a `Launch` that can be run many times.
-        block_dim, max_blocks, stream, record_tape: Accepted; without effect on the CPU.
+        block_dim: Threads of a block at most, on a GPU.
+        max_blocks, record_tape: Accepted; without effect.
         adjoint: Run the kernel's adjoint kernel instead, for arguments as they were before the kernel ran.
         adj_inputs, adj_outputs: Arrays for the gradients of the arguments, None where none is wanted: those of what the
             kernel read grow, those of what it wrote come in and become zero.
@@ -190,9 +198,11 @@ def launch(
     Raises:
         RuntimeError: Arguments that do not fit the parameters, or a device that does not exist.
         CompileError: A kernel in error, with every mistake.
-        KernelFault: A check of checked mode that failed.
+        KernelFault: A check of checked mode that failed; on a GPU it shows at the next wait for it.
         ValueError: A wrong shape.
     """
+    if device is None and stream is not None:
+        device = stream.device
     place = _device._BY_NAME.get(device) if type(device) is str else None
     if place is None:
         place = _device.get_device(device)
@@ -210,7 +220,16 @@ def launch(
         # Read twice: by the launch and by what records it.
         inputs, outputs = list(inputs), list(outputs)
     options = kernel._launch_options if is_current else kernel.compile_options()
-    if options["in_order"] and not record_cmd:
+    if place.is_cuda:
+        if options["in_order"]:
+            raise NotImplementedError(_IN_ORDER)
+        if stream is not None and stream.device is not place:
+            raise RuntimeError(f"a launch on {place} cannot go to a stream of {stream.device}")
+        block = 0 if block_dim is None else _block(block_dim, place)
+        recorded = _native.launch(
+            kernel, dim, inputs, outputs, place.alias, record_cmd, options, record_tape, stream, block
+        )
+    elif options["in_order"] and not record_cmd:
         _in_order(_native.launch, kernel, dim, inputs, outputs, place.alias, False, options, record_tape)
         recorded = None
     else:
@@ -240,10 +259,41 @@ def _backward(kernel: Kernel, dim: Any, args: list[Any], gradients: list[Any], a
     _native.launch_adjoint(kernel, dim, args, gradients, alias, options)
 
 
+def _block(block_dim: Any, place: _device.Device) -> int:
+    """Threads of a block, checked."""
+    n_threads = operator.index(block_dim)
+    most = place.max_threads_per_block
+    if not 1 <= n_threads <= most:
+        raise ValueError(f"block_dim is 1 to {most} on {place}, not {n_threads}")
+    return n_threads
+
+
 def get_suggested_block_size(kernel: Kernel, device: _device.DeviceLike = None) -> tuple[int, int]:
-    """Threads in a block and blocks in a grid that fill a device: (1, 1) on the CPU, which has neither."""
-    _device.get_device(device)
-    return (1, 1)
+    """Threads of a block, and blocks that fill a device: (1, 1) on the CPU, which has neither."""
+    found = _device.get_device(device)
+    if not found.is_cuda:
+        return (1, 1)
+    *_, block, blocks = _properties(kernel, found)
+    return (block, blocks * found.sm_count)
+
+
+def get_cuda_kernel_properties(kernel: Kernel, device: _device.DeviceLike = None) -> dict[str, int]:
+    """What a kernel's code for a CUDA device needs: registers and local bytes of a thread, shared bytes of a block.
+
+    The kernel is compiled if it is not yet. Raises `RuntimeError` for the CPU.
+    """
+    found = _device.get_device(device)
+    if not found.is_cuda:
+        raise RuntimeError(f"Device {found.alias} is not a CUDA device")
+    names = ("num_regs", "shared_size_bytes", "local_size_bytes", "max_threads_per_block")
+    return dict(zip(names, _properties(kernel, found), strict=False))
+
+
+def _properties(kernel: Kernel, device: _device.Device) -> list[int]:
+    types = list(kernel._annotations.values())
+    if kernel.is_generic:
+        raise RuntimeError(f"kernel `{kernel.key}` is generic: use one of its overloads")
+    return _native.cuda_kernel_properties(kernel, types, device.ordinal, kernel.compile_options())
 
 
 def launch_tiled(*args: Any, **options: Any) -> Any:

@@ -51,7 +51,8 @@ def map(  # noqa: A001 - Warp's name
         ValueError: Shapes that cannot be broadcast, or no array among the arguments.
         CompileError: A function that does not take elements of these types.
     """
-    arrays = [_as_array(value) for value in inputs]
+    device = _device_of(inputs) if device is None else device
+    arrays = [_as_array(value, device) for value in inputs]
     shapes = [one.shape for one in arrays if one is not None]
     if not shapes:
         raise ValueError("map needs an array among its arguments")
@@ -67,7 +68,8 @@ def map(  # noqa: A001 - Warp's name
     results = _results.get((function, native))
     if results is None:
         results = _results[(function, native)] = _result_types(function, native)
-    outputs = _outputs(out, shape, results, any(getattr(one, "requires_grad", False) for one in arrays))
+    wants = any(getattr(one, "requires_grad", False) for one in arrays)
+    outputs = _outputs(out, shape, results, device, wants)
     wanted = tuple(_array_type(one, len(shape)) for one in outputs)
     key = (function, native, wanted)
     kernel = _kernels.get(key)
@@ -99,10 +101,18 @@ def _check_count(function: Any, n: int) -> None:
     )
 
 
-def _as_array(value: Any) -> Any:
+def _device_of(inputs: Any) -> Any:
+    """The device of the first array that is on a GPU; None for the default one."""
+    for value in inputs:
+        if isinstance(value, (_array.array, _indexed.indexedarray)) and value.device.is_cuda:
+            return value.device
+    return None
+
+
+def _as_array(value: Any, device: Any) -> Any:
     if isinstance(value, (_array.array, _indexed.indexedarray)):
         return value
-    return _array.array(value, copy=False) if isinstance(value, np.ndarray) and value.ndim else None
+    return _array.array(value, copy=False, device=device) if isinstance(value, np.ndarray) and value.ndim else None
 
 
 def _value_type(value: Any) -> Any:
@@ -120,9 +130,9 @@ def _index(one: Any, shape: tuple[int, ...]) -> str:
     return f"[{', '.join(ids)}]"
 
 
-def _outputs(out: Any, shape: tuple[int, ...], results: list[Any], requires_grad: bool) -> list[Any]:
+def _outputs(out: Any, shape: tuple[int, ...], results: list[Any], device: Any, requires_grad: bool) -> list[Any]:
     if out is None:
-        return [_create.empty(shape, _types.class_of(ty), requires_grad=requires_grad) for ty in results]
+        return [_create.empty(shape, _types.class_of(ty), device, requires_grad) for ty in results]
     outputs = list(out) if isinstance(out, (list, tuple)) else [out]
     classes = [_types.class_of(ty).__name__ for ty in results]
     if len(outputs) != len(results):

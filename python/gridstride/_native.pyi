@@ -80,7 +80,9 @@ class Array:
     @property
     def is_contiguous(self) -> bool: ...
     @property
-    def _device(self) -> str: ...
+    def _place(self) -> str: ...  # "cpu" "pinned" "cuda:0" "managed:0"
+    @property
+    def _is_host(self) -> bool: ...
     @property
     def _owner(self) -> object: ...
 
@@ -123,7 +125,7 @@ class Launch:
     def __new__(cls, recorded: Launch, *args: Any) -> Launch: ...
     @property
     def dim(self) -> list[int]: ...
-    def launch(self) -> None: ...
+    def launch(self, stream: CudaStream | None = None) -> None: ...
     def _set_plain(self, is_plain: bool) -> None: ...  # False: the caller reads arguments again before each launch
     def _set_unordered(self, stamp: int) -> None: ...  # for this count of changes of settings, the order is free
     def set_param_at_index(self, index: int, value: Any) -> None: ...
@@ -215,12 +217,17 @@ def launch(
     dim: int | Iterable[int],
     inputs: Iterable[Any],
     outputs: Iterable[Any] | None = None,
-    device: str | None = None,  # "cpu" (also None) or "interp"
+    device: str | None = None,  # "cpu" (also None), "interp", "cuda:0"
     record: bool = False,
     options: dict[str, Any] | None = None,
     on_tape: bool = True,
+    stream: CudaStream | None = None,
+    block: int = 0,
 ) -> Launch | None:
     """Checks, packs, compiles when needed, runs. With `record`, gives a `Launch` instead of running.
+
+    On a CUDA device the launch goes to `stream`, else to the device's current one, and has blocks of at most `block`
+    threads, 0 for the compiler's choice.
 
     Arguments: arrays, NumPy arrays (their memory is used, so dtype and rank must fit), None for an array; Python and
     NumPy numbers; instances of classes with `__gs_type__`, through `__gs_bytes__()`; nested sequences for vectors and
@@ -269,6 +276,18 @@ def fast_launch(slow: Callable[..., Any], cpu: object, module: str, doc: str) ->
     `cpu` is the `Device` of that name. `doc` begins with the signature in the form of compiled functions.
     """
 
+def set_cuda_devices(devices: Sequence[tuple[str, object]]) -> None:
+    """Tells `fast_launch` the names and `Device`s of CUDA devices, by number."""
+
+def foreign_array(
+    value: object,
+) -> tuple[str | None, int, int, list[int], list[int], str, bool, int | None] | None:
+    """What another library's array is (PyTorch's tensor, `__cuda_array_interface__`), None for anything else.
+
+    The scalar's name (None for records), bytes of an element, address, extents, strides in bytes, place, whether it is
+    read-only, the stream that it is in use on.
+    """
+
 def fast_recorded(cls: type[Launch], slow: Callable[..., Any], doc: str) -> Callable[..., Any]:
     """A method `launch` for the package's class of recorded launches; `slow` is called for what it leaves alone."""
 
@@ -278,9 +297,12 @@ def set_launch_state(
     prints: bool | None = None,
     on_cpu: bool | None = None,
     retains: bool | None = None,
+    cuda: int | None = None,
+    verifies: bool | None = None,
 ) -> None:
     """What `fast_launch` asks: the count of changes of settings, `config.print_launches`, whether the default device is
-    the CPU, whether an array has `retain_grad`. None leaves it as it is."""
+    the CPU, whether an array has `retain_grad`, the number of the CUDA device that is the default one (-1: none),
+    `config.verify_cuda`. None leaves it as it is."""
 
 def compile(kernel: Kernel, arg_types: Sequence[Type], options: dict[str, Any] | None = None, rank: int = 1) -> None:
     """Compiles for contiguous arrays and launches of `rank` dimensions."""
@@ -310,3 +332,101 @@ def get_num_threads() -> int: ...
 def llvm_version() -> str: ...
 def cpu_name() -> str: ...
 def default_cache_dir() -> str | None: ...
+
+# CUDA devices, by number. Nothing here is asked for on import; the first call starts the driver. Errors of the driver
+# are RuntimeErrors that name the call.
+
+@final
+class CudaBuffer:
+    """Owned memory: of a device, or of the host, page-locked. Freed in the order of streams."""
+
+    def __new__(cls, ordinal: int, n_bytes: int, kind: str = "device") -> CudaBuffer: ...  # "pinned" "managed"
+    @property
+    def ptr(self) -> int: ...
+    @property
+    def n_bytes(self) -> int: ...
+
+class CudaStream:
+    """A stream, one of others by its handle, or the device's own."""
+
+    def __new__(
+        cls, ordinal: int, priority: int = 0, handle: int | None = None, is_own: bool = False
+    ) -> CudaStream: ...
+    @property
+    def handle(self) -> int: ...
+    @property
+    def priority(self) -> int: ...
+    @property
+    def is_complete(self) -> bool: ...
+    @property
+    def is_capturing(self) -> bool: ...
+    def synchronize(self) -> None: ...
+    def wait_event(self, event: CudaEvent) -> None: ...
+    def wait_stream(self, other: CudaStream) -> None: ...
+    def make_current(self) -> None: ...
+
+class CudaEvent:
+    """An event, or one of others by its handle."""
+
+    def __new__(
+        cls, ordinal: int, has_time: bool = False, sleeps: bool = False, handle: int | None = None
+    ) -> CudaEvent: ...
+    @property
+    def handle(self) -> int: ...
+    @property
+    def is_complete(self) -> bool: ...
+    def record(self, stream: CudaStream) -> None: ...
+    def synchronize(self) -> None: ...
+    def elapsed(self, end: CudaEvent) -> float: ...  # milliseconds
+
+@final
+class CudaGraph:
+    """Captured work. Keeps what it uses alive."""
+
+    def launch(self, stream: CudaStream) -> None: ...
+    def upload(self, stream: CudaStream) -> None: ...
+    @property
+    def n_nodes(self) -> int: ...
+    def write_dot(self, path: str, is_verbose: bool) -> None: ...
+
+def cuda_device_count() -> int: ...
+def cuda_is_started() -> bool: ...
+def cuda_missing() -> str | None: ...  # why there is no driver
+def cuda_driver_version() -> tuple[int, int]: ...
+def cuda_properties(ordinal: int) -> dict[str, Any]: ...
+def cuda_memory(ordinal: int) -> tuple[int, int]: ...  # free, all
+def cuda_context(ordinal: int) -> int: ...
+def cuda_is_opened(ordinal: int) -> bool: ...
+def cuda_can_access(ordinal: int, peer: int) -> bool: ...
+def cuda_has_access(ordinal: int, peer: int) -> bool: ...
+def cuda_set_access(ordinal: int, peer: int, is_enabled: bool) -> None: ...
+def cuda_pool_enabled(ordinal: int, is_enabled: bool | None = None) -> bool: ...
+def cuda_pool_threshold(ordinal: int, n_bytes: int | None = None) -> int: ...
+def cuda_pool_used(ordinal: int) -> tuple[int, int]: ...  # now, at most so far
+def cuda_synchronize(ordinal: int) -> None: ...
+def cuda_upload(
+    ordinal: int, dst: int, src: int, n_bytes: int, is_lasting: bool = False, stream: CudaStream | None = None
+) -> None:
+    """Copies from the host. With `is_lasting` the caller keeps page-locked memory as it is until it has been read."""
+
+def cuda_download(
+    ordinal: int, dst: int, src: int, n_bytes: int, waits: bool = True, stream: CudaStream | None = None
+) -> None:
+    """Copies to the host. With `waits` it is there on return, and checks that failed before are raised."""
+
+def cuda_copy(
+    ordinal: int, dst: int, src_ordinal: int, src: int, n_bytes: int, stream: CudaStream | None = None
+) -> None: ...
+def cuda_fill(ordinal: int, dst: int, value: bytes, count: int, stream: CudaStream | None = None) -> bool:
+    """Sets elements to a value's bytes where the driver can: says whether it did."""
+
+def cuda_place(ptr: int) -> str: ...  # "cpu" "pinned" "managed" "cuda:0"
+def cuda_keep(object: object) -> None: ...  # for as long as the graph that is being captured lives
+def cuda_begin_capture(stream: CudaStream) -> None: ...
+def cuda_end_capture(stream: CudaStream) -> CudaGraph: ...
+def cuda_to_dlpack(array: Array, stream: int | None = None, is_versioned: bool = False) -> object: ...
+def cuda_order(ordinal: int, stream: int, ours_waits: bool) -> None: ...
+def cuda_kernel_properties(
+    kernel: Kernel, arg_types: Sequence[Type], ordinal: int, options: dict[str, Any] | None = None, rank: int = 1
+) -> list[int]:
+    """Registers, shared and local bytes, threads of a block at most; threads of a block, blocks a multiprocessor."""

@@ -101,6 +101,15 @@ def float_to_bf16(values: Any) -> np.ndarray:
     return np.where(np.isnan(values), quiet, rounded).astype(np.uint16).reshape(values.shape)
 
 
+def converted(array: Any, found: np.ndarray, dtype: Any, copy: bool | None) -> np.ndarray:
+    """An array's elements as NumPy asks for them."""
+    if dtype is not None and np.dtype(dtype) != found.dtype:
+        if copy is False:
+            raise ValueError(f"a copy is needed to see {array!r} as {np.dtype(dtype)}")
+        return found.astype(dtype)
+    return found.copy() if copy else found
+
+
 def interface(array: Any, base: np.dtype[Any], inner: tuple[int, ...]) -> dict[str, Any]:
     """An array's memory in the words of the array interface; `inner` are the extents of an element."""
     strides = array.strides + contiguous_strides(inner, base.itemsize)

@@ -63,8 +63,8 @@ def fill_4(dest: Any, value: Any):
     dest[i, j, k, l] = value
 
 
-_COPIES = (copy_1, copy_2, copy_3, copy_4)
-_FILLS = (fill_1, fill_2, fill_3, fill_4)
+COPIES = (copy_1, copy_2, copy_3, copy_4)
+FILLS = (fill_1, fill_2, fill_3, fill_4)
 
 
 def memory(one: Any) -> Any:
@@ -87,12 +87,17 @@ def copy(dest: Any, src: Any) -> bool:
     if not is_wanted(dest, src):
         _native.before_write(memory(dest), "a copy")
         return False
+    if memory(dest).device is not memory(src).device:
+        raise NotImplementedError(
+            f"a tape cannot record a copy from {memory(src).device} to {memory(dest).device} yet: write "
+            "`with tape.paused():` around it, or copy before the tape begins"
+        )
     if dest.size:
         if _native.overlap(memory(dest), memory(src)):
             between = _like(src)
-            _launch.launch(_COPIES[src.ndim - 1], src.shape, [between, src], device=memory(src).device)
+            _launch.launch(COPIES[src.ndim - 1], src.shape, [between, src], device=memory(src).device)
             src = between
-        _launch.launch(_COPIES[dest.ndim - 1], dest.shape, [dest, src], device=memory(dest).device)
+        _launch.launch(COPIES[dest.ndim - 1], dest.shape, [dest, src], device=memory(dest).device)
     return True
 
 
@@ -103,7 +108,7 @@ def fill(dest: Any, value: Any) -> bool:
         return False
     if dest.size:
         value = dest.dtype() if value is None else value
-        _launch.launch(_FILLS[dest.ndim - 1], dest.shape, [dest, value], device=memory(dest).device)
+        _launch.launch(FILLS[dest.ndim - 1], dest.shape, [dest, value], device=memory(dest).device)
     return True
 
 

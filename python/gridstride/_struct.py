@@ -104,12 +104,14 @@ def descriptor(array: Any, rank: int) -> bytes:
 
 def array_from_descriptor(raw: bytes, ty: Type) -> Any:
     """The array that a descriptor stands for, owning nothing; None for a null one."""
-    from gridstride import _array
+    from gridstride import _array, _native
 
     ptr, *rest = layout.unpack(f"=Q{2 * ty.rank}q", raw)
     if ptr == 0:
         return None
-    return _array.make(_types.class_of(ty.elem), ptr, tuple(rest[: ty.rank]), tuple(rest[ty.rank :]), None)
+    place = _native.cuda_place(ptr)
+    place = "pinned" if place == "managed" else place
+    return _array.make(_types.class_of(ty.elem), ptr, tuple(rest[: ty.rank]), tuple(rest[ty.rank :]), None, place)
 
 
 class struct_base:

@@ -39,6 +39,8 @@ verbose: bool = False
 verbose_warnings: bool = False
 print_launches: bool = False
 """Print a line for every launch."""
+verify_cuda: bool = False
+"""Wait for every launch on a GPU, so that a failure is raised by the launch that failed."""
 cache_kernels: bool = True
 """Keep compiled kernels on disk."""
 kernel_cache_dir: str | None = None
@@ -81,7 +83,6 @@ cuda_arch_suffix: str | None = None
 track_memory: bool = False
 use_precompiled_headers: bool = True
 verify_autograd_array_access: bool = False
-verify_cuda: bool = False
 
 
 LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERROR = 10, 20, 30, 40
@@ -100,7 +101,9 @@ class _Config(pytypes.ModuleType):
                 raise ValueError(f"config.mode is 'release' or 'debug', not {value!r}")
             self.__dict__["_changes"] += 1
         self.__dict__[name] = value
-        _native.set_launch_state(changes=self._changes, prints=bool(self.print_launches))
+        _native.set_launch_state(
+            changes=self._changes, prints=bool(self.print_launches), verifies=bool(self.verify_cuda)
+        )
 
 
 _changes: int = 0

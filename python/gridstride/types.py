@@ -12,10 +12,10 @@ from typing import Any
 from gridstride import _indexed, _types
 from gridstride._array import ArrayAnnotation as ArrayAnnotation
 from gridstride._array import array as array
-from gridstride._array import array1d as array1d
-from gridstride._array import array2d as array2d
-from gridstride._array import array3d as array3d
-from gridstride._array import array4d as array4d
+from gridstride._array_ranks import array1d as array1d
+from gridstride._array_ranks import array2d as array2d
+from gridstride._array_ranks import array3d as array3d
+from gridstride._array_ranks import array4d as array4d
 from gridstride._constants import constant as constant
 from gridstride._indexed import indexedarray as indexedarray
 from gridstride._named import named

@@ -4,13 +4,16 @@
     >>> float(wp.utils.array_sum(a))
     6.0
 
-On the CPU they run in NumPy. All raise `RuntimeError` for arrays whose types or sizes do not fit.
+They run in NumPy, on a copy of arrays that are on a GPU. All raise `RuntimeError` for arrays whose types or sizes do
+not fit.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -37,6 +40,21 @@ def warn(message: str, category: type[Warning] | None = None, stacklevel: int = 
     warnings.warn(message, category or UserWarning, stacklevel + 1)
 
 
+@contextlib.contextmanager
+def _contents(*arrays: Any) -> Iterator[list[np.ndarray]]:
+    """The elements of arrays, to change: what is done to them is done to the arrays."""
+    views = [one._np() for one in arrays]
+    yield views
+    for one, view in zip(arrays, views, strict=True):
+        _write_back(one, view)
+
+
+def _write_back(one: Any, view: np.ndarray) -> None:
+    """Elements that were read from a GPU, and changed, become the array's."""
+    if one.device.is_cuda:
+        one._store(view.reshape(one.shape + getattr(one.dtype, "_shape_", ())))
+
+
 def _same_type(what: str, first: Any, second: Any) -> None:
     if first._type != second._type:
         names = f"{first.dtype.__name__} vs {second.dtype.__name__}"
@@ -59,23 +77,25 @@ def array_scan(in_array: array, out_array: array, inclusive: bool = True) -> Non
     def backward() -> None:
         incoming = out_array.grad._np()[::-1]
         sums = np.cumsum(incoming, axis=0, dtype=incoming.dtype)[::-1]
-        if inclusive:
-            in_array.grad._np()[...] += sums
-        else:
-            in_array.grad._np()[:-1] += sums[1:]
+        with _contents(in_array.grad) as (gradient,):
+            if inclusive:
+                gradient += sums
+            else:
+                gradient[:-1] += sums[1:]
         out_array.grad.zero_()
 
     _recorded.function("array_scan", forward, backward, [in_array], out_array)
 
 
 def _scan(in_array: array, out_array: array, inclusive: bool) -> None:
-    sums = np.cumsum(in_array._np(), axis=0, dtype=in_array._np().dtype)
-    out = out_array._np()
-    if inclusive:
-        out[...] = sums
-    else:
-        out[1:] = sums[:-1]
-        out[0] = 0
+    values = in_array._np()
+    sums = np.cumsum(values, axis=0, dtype=values.dtype)
+    with _contents(out_array) as (out,):
+        if inclusive:
+            out[...] = sums
+        else:
+            out[1:] = sums[:-1]
+            out[0] = 0
 
 
 def _reduction(name: str, shape: tuple[int, ...], count: int | None, axis: int | None) -> tuple[int | None, int]:
@@ -108,12 +128,13 @@ def _deliver(name: str, sums: np.ndarray, out: array | None, dtype: Any, axis: i
     inner = getattr(dtype, "_shape_", ())
     shape = sums.shape[: sums.ndim - len(inner)]
     if out is None:
-        out = _create.empty(shape, dtype)
+        out = _create.empty(shape, dtype, "cpu")
     if out._type != dtype.__gs_type__:
         raise RuntimeError(f"{name}() out array should have type {dtype.__name__}")
     if out.size != math.prod(shape):
         raise RuntimeError(f"{name}() out array should have shape {shape}")
-    out._np()[...] = sums.reshape(out._np().shape)
+    with _contents(out) as (view,):
+        view[...] = sums.reshape(view.shape)
     return out
 
 
@@ -221,6 +242,7 @@ def array_cast(in_array: array, out_array: array, count: int | None = None) -> N
     _native.before_write(out_array, "array_cast")
     with np.errstate(over="ignore", invalid="ignore"):
         target[:count] = source[:count].astype(target.dtype)
+    _write_back(out_array, target)
 
 
 def radix_sort_pairs(keys: array, values: array, count: int, begin_bit: int = 0, end_bit: int | None = None) -> None:
@@ -239,9 +261,10 @@ def radix_sort_pairs(keys: array, values: array, count: int, begin_bit: int = 0,
         raise RuntimeError(f"Invalid radix sort bit range [{begin_bit}, {end_bit}) for {width}-bit keys")
     for one in (keys, values):
         _native.before_write(one, "radix_sort_pairs")
-    k, v = keys._np()[:count], values._np()[:count]
-    order = np.argsort(_bits(k, begin_bit, end_bit), kind="stable")
-    k[...], v[...] = k[order], v[order]
+    with _contents(keys, values) as (all_keys, all_values):
+        k, v = all_keys[:count], all_values[:count]
+        order = np.argsort(_bits(k, begin_bit, end_bit), kind="stable")
+        k[...], v[...] = k[order], v[order]
 
 
 _SORTED = (_types.int32, _types.uint32, _types.float32, _types.int64, _types.uint64, _types.float64)
@@ -305,10 +328,10 @@ def segmented_sort_pairs(
             raise ValueError(f"Invalid segment range at index {index}: [{start}, {end}) of {count} elements")
     for one in (keys, values):
         _native.before_write(one, "segmented_sort_pairs")
-    k, v = keys._np(), values._np()
-    for start, end in segments:
-        order = np.argsort(k[start:end], kind="stable")
-        k[start:end], v[start:end] = k[start:end][order], v[start:end][order]
+    with _contents(keys, values) as (k, v):
+        for start, end in segments:
+            order = np.argsort(k[start:end], kind="stable")
+            k[start:end], v[start:end] = k[start:end][order], v[start:end][order]
 
 
 def runlength_encode(
@@ -335,9 +358,11 @@ def runlength_encode(
     source = values._np()[:count]
     starts = np.flatnonzero(np.concatenate([[True], source[1:] != source[:-1]])) if source.size else np.zeros(0, int)
     n = len(starts)
-    run_values._np()[:n] = source[starts]
-    run_lengths._np()[:n] = np.diff(np.append(starts, source.size))
+    with _contents(run_values, run_lengths) as (run_starts, lengths):
+        run_starts[:n] = source[starts]
+        lengths[:n] = np.diff(np.append(starts, source.size))
     if run_count is None:
         return n
-    run_count._np()[0] = n
+    with _contents(run_count) as (counts,):
+        counts[0] = n
     return run_count

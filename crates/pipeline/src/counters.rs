@@ -14,8 +14,10 @@ pub enum Phase {
     /// The kernel was resolved, inferred and lowered to typed IR.
     Inferred,
     Optimized,
-    /// LLVM made an object.
+    /// LLVM made an object, or PTX.
     Generated,
+    /// The driver made machine code of PTX.
+    Assembled,
     /// An object came from the disk cache.
     Cached,
     /// An object was linked into this process.
@@ -33,11 +35,12 @@ pub enum Mishap {
     Unwritten,
 }
 
-const PHASES: [(&str, &str); 7] = [
+const PHASES: [(&str, &str); 8] = [
     ("captured", "ms_captured"),
     ("inferred", "ms_inferred"),
     ("optimized", "ms_optimized"),
     ("generated", "ms_generated"),
+    ("assembled", "ms_assembled"),
     ("cached", "ms_cached"),
     ("loaded", "ms_loaded"),
     ("reused", "ms_reused"),

@@ -6,6 +6,7 @@
 //! build: frontend::warp::lower_kernel ─> transform::optimize ─> Unit
 //! build_adjoint: frontend::warp::lower_kernel ─> autodiff::reverse ─> transform::optimize ─> Unit
 //! load:  Unit + Specialization ─> loaded before? ─> on disk? ─> codegen::compile ─> codegen::load
+//! load_cuda: the same for a GPU ─> codegen::nvptx::compile ─> the driver's compiler ─> a kernel on the device
 //! ```
 //!
 //! [`cache`] keeps objects on disk, [`counters`] says how often each phase ran and how long it took.
@@ -13,6 +14,7 @@
 pub mod cache;
 mod code;
 pub mod counters;
+mod cuda;
 pub mod key;
 mod text;
 mod unit;
@@ -21,5 +23,6 @@ mod writes;
 pub use autodiff::{Fact, Request, adjoint_params};
 pub use code::{Specialization, code_key, cpu_name, load};
 pub use codegen::{Error, LoadedModule, llvm_version};
+pub use cuda::{CudaCode, CudaError, CudaSpecialization, load_cuda, ptx};
 pub use text::{Stage, TextError, text};
 pub use unit::{Unit, build, build_adjoint, lower, optimize};

@@ -4,6 +4,7 @@
 //! of what the kernel read have grown, those of what it overwrote are zero. Which adjoints are wanted, and whether any
 //! two arrays share memory, decides which code runs.
 
+use crate::bytes::Reach;
 use crate::errors::guarded;
 use crate::function::Kernel;
 use crate::launch::{Prepared, grid, kernel_of, parse_device};
@@ -38,7 +39,7 @@ pub(crate) fn adjoint_facts<'py>(
                 let types = types_of(kernel.get(), &args)?;
                 let signature = kernel.get().signature(&types);
                 let mut words = Words::new();
-                signature.pack(kernel.get(), &args, &mut words)?;
+                signature.pack(kernel.get(), &args, Reach::Any, &mut words)?;
                 (types, overlap(&signature, &words))
             }
         };
@@ -92,7 +93,7 @@ pub(crate) fn launch_adjoint<'py>(
         words.resize(signature.n_words(), 0);
         let mut packed = Packed::default();
         for (index, arg) in args.iter().enumerate() {
-            signature.pack_one(kernel.get(), index, arg, &mut words, &mut packed)?;
+            signature.pack_one(kernel.get(), index, arg, device.reach(), &mut words, &mut packed)?;
         }
         let mut at = args.len();
         for (index, adjoint) in adjoints.iter().enumerate() {
@@ -100,7 +101,7 @@ pub(crate) fn launch_adjoint<'py>(
                 continue;
             }
             if request.wanted[index] {
-                signature.pack_one(kernel.get(), at, adjoint, &mut words, &mut packed)?;
+                signature.pack_one(kernel.get(), at, adjoint, device.reach(), &mut words, &mut packed)?;
                 check_shape(kernel, index, at, &signature, &words)?;
             }
             at += 1;
@@ -118,6 +119,8 @@ pub(crate) fn launch_adjoint<'py>(
             compile,
             options,
             on_tape: None,
+            stream: None,
+            block: 0,
         };
         job.run().map(|_| ())
     })

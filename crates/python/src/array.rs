@@ -23,10 +23,68 @@ pub(crate) struct Array {
     pub(crate) elem: Type,
     pub(crate) descriptor: Descriptor,
     pub(crate) is_contiguous: bool,
-    pub(crate) device: String,
-    /// Whether the CPU can read it.
-    pub(crate) is_host: bool,
+    pub(crate) is_aligned: bool,
+    pub(crate) place: Where,
     owner: Py<PyAny>,
+}
+
+/// Where memory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Where {
+    Host,
+    /// Page-locked memory of the host, which GPUs read and write too.
+    Pinned,
+    /// On the CUDA device of that number.
+    Cuda(u32),
+    /// Of the CUDA device of that number, and of the host.
+    Managed(u32),
+}
+
+impl Where {
+    pub(crate) fn from_name(name: &str) -> Option<Where> {
+        let number = |text: &str| text.parse().ok();
+        match name {
+            "cpu" | "interp" => Some(Where::Host),
+            "pinned" => Some(Where::Pinned),
+            _ => match (name.strip_prefix("cuda:"), name.strip_prefix("managed:")) {
+                (Some(ordinal), _) => number(ordinal).map(Where::Cuda),
+                (_, Some(ordinal)) => number(ordinal).map(Where::Managed),
+                _ => None,
+            },
+        }
+    }
+
+    /// The name that `from_name` takes.
+    pub(crate) fn name(self) -> String {
+        match self {
+            Where::Host => "cpu".to_owned(),
+            Where::Pinned => "pinned".to_owned(),
+            Where::Cuda(ordinal) => format!("cuda:{ordinal}"),
+            Where::Managed(ordinal) => format!("managed:{ordinal}"),
+        }
+    }
+
+    /// The device, as users call it.
+    pub(crate) fn device(self) -> String {
+        match self {
+            Where::Host | Where::Pinned => "cpu".to_owned(),
+            Where::Cuda(ordinal) | Where::Managed(ordinal) => format!("cuda:{ordinal}"),
+        }
+    }
+
+    /// Where the driver, if it is in use, says that an address leads.
+    pub(crate) fn of(ptr: u64) -> Where {
+        match runtime_cuda::pointer_place(ptr) {
+            runtime_cuda::PointerPlace::Host => Where::Host,
+            runtime_cuda::PointerPlace::Device(ordinal) => Where::Cuda(ordinal),
+            runtime_cuda::PointerPlace::Pinned | runtime_cuda::PointerPlace::Managed => Where::Pinned,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_host(self) -> bool {
+        !matches!(self, Where::Cuda(_))
+    }
 }
 
 #[pymethods]
@@ -43,13 +101,16 @@ impl Array {
         owner: Option<Py<PyAny>>,
     ) -> PyResult<Array> {
         let elem = dtype.0;
+        let place = Where::from_name(&device)
+            .ok_or_else(|| PyValueError::new_err(format!("memory is on no device of the name {device:?}")))?;
         check_view(elem, ptr, &shape, &strides).map_err(PyValueError::new_err)?;
+        let descriptor = descriptor(ptr, &shape, &strides);
         Ok(Array {
             elem,
-            descriptor: descriptor(ptr, &shape, &strides),
+            is_aligned: is_aligned(elem.size(), &descriptor),
+            descriptor,
             is_contiguous: is_contiguous(elem.size() as i64, &shape, &strides),
-            is_host: is_host_device(&device),
-            device,
+            place,
             owner: owner.unwrap_or_else(|| py.None()),
         })
     }
@@ -91,9 +152,16 @@ impl Array {
         self.is_contiguous
     }
 
+    /// Where the memory is: "cpu", "pinned", "cuda:0", "managed:0".
     #[getter]
-    fn _device(&self) -> &str {
-        &self.device
+    fn _place(&self) -> String {
+        self.place.name()
+    }
+
+    /// Whether the CPU reads the memory.
+    #[getter]
+    fn _is_host(&self) -> bool {
+        self.place.is_host()
     }
 
     #[getter]
@@ -111,12 +179,13 @@ impl Array {
     pub(crate) fn part(elem: Type, words: &[u64], ptr: u64) -> Array {
         let dims = words[1..].iter().map(|&word| word as i64).collect::<Vec<_>>();
         let (shape, strides) = dims.split_at(dims.len() / 2);
+        let descriptor = descriptor(ptr, shape, strides);
         Array {
             elem,
-            descriptor: descriptor(ptr, shape, strides),
+            is_aligned: is_aligned(elem.size(), &descriptor),
+            descriptor,
             is_contiguous: is_contiguous(elem.size() as i64, shape, strides),
-            device: "cpu".to_owned(),
-            is_host: true,
+            place: Where::of(ptr),
             owner: Python::attach(|py| py.None()),
         }
     }
@@ -156,6 +225,15 @@ pub(crate) fn check_view(elem: Type, ptr: u64, shape: &[i64], strides: &[i64]) -
         return Err(format!("elements of type {name} must lie at multiples of {align} bytes; copy the array first"));
     }
     Ok(())
+}
+
+/// Bytes of the widest access of a GPU's thread.
+const WIDEST: u64 = 16;
+
+/// Whether an array begins at a multiple of the widest access, and so does every row of one without gaps.
+pub(crate) fn is_aligned(elem_size: u64, descriptor: &[u64]) -> bool {
+    let rank = descriptor.len() / 2;
+    descriptor[0].is_multiple_of(WIDEST) && (rank == 1 || (descriptor[rank] * elem_size).is_multiple_of(WIDEST))
 }
 
 /// Row-major without gaps. Dimensions of one element may have any stride, and empty arrays any strides.
@@ -223,9 +301,4 @@ impl Drop for Buffer {
         // SAFETY: allocated in `new` with this layout, and freed only here.
         unsafe { dealloc(self.base, self.layout) }
     }
-}
-
-/// Whether a device's memory is the CPU's own.
-pub(crate) fn is_host_device(device: &str) -> bool {
-    device == "cpu" || device == "interp"
 }

@@ -2,7 +2,7 @@
 //!
 //! In: a number, an instance with `__gs_bytes__()`, a nested sequence. Out: the value's bytes, or what was wrong with it.
 
-use crate::array::{self, Array};
+use crate::array::{self, Array, Where};
 use crate::numpy;
 use crate::types::{PyIrType, inner_shape, scalar_name, user_name};
 use ir::{Class, Const, LeafKind, Scalar, Type, TypeKind};
@@ -31,11 +31,47 @@ impl From<PyErr> for Mismatch {
 
 type Written = Result<(), Mismatch>;
 
+/// Which memory the launch can use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    Host,
+    /// That of the CUDA device of that number.
+    Cuda(u32),
+    /// Any: nothing is run.
+    Any,
+}
+
+impl Reach {
+    pub(crate) fn name(self) -> String {
+        match self {
+            Reach::Host | Reach::Any => "cpu".to_owned(),
+            Reach::Cuda(ordinal) => format!("cuda:{ordinal}"),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn has(self, place: Where) -> bool {
+        match (self, place) {
+            (Reach::Any, _) => true,
+            (Reach::Host, place) => place.is_host(),
+            (Reach::Cuda(_), Where::Host) => false,
+            (Reach::Cuda(_), Where::Pinned | Where::Managed(_)) => true,
+            (Reach::Cuda(wanted), Where::Cuda(found)) => wanted == found || crate::cuda::reaches(wanted, found),
+        }
+    }
+}
+
+/// Why an array cannot be passed to a launch.
+pub(crate) fn out_of_reach(reach: Reach, device: &str) -> Mismatch {
+    let wanted = reach.name();
+    Mismatch::Unfit(format!("it is on device {device}, and the launch is on {wanted}; copy it with `.to({wanted:?})`"))
+}
+
 /// Writes a value of a type that holds no arrays, or a struct. `out` has the type's size.
-pub(crate) fn write_value(ty: Type, value: &Bound<'_, PyAny>, out: &mut [u8]) -> Written {
+pub(crate) fn write_value(ty: Type, value: &Bound<'_, PyAny>, reach: Reach, out: &mut [u8]) -> Written {
     match ty.kind() {
         TypeKind::Scalar(scalar) => write_scalar(*scalar, value, out),
-        TypeKind::Array { elem, rank } => write_array(*elem, *rank, value, out),
+        TypeKind::Array { elem, rank } => write_array(*elem, *rank, value, reach, out),
         TypeKind::Tuple(items) => {
             let given = sequence(value)?.ok_or_else(|| given(value))?;
             if given.len() != items.len() {
@@ -43,7 +79,7 @@ pub(crate) fn write_value(ty: Type, value: &Bound<'_, PyAny>, out: &mut [u8]) ->
             }
             for (index, item) in given.iter().enumerate() {
                 let at = ty.offset(index) as usize;
-                write_value(items[index], item, &mut out[at..at + items[index].size() as usize])?;
+                write_value(items[index], item, reach, &mut out[at..at + items[index].size() as usize])?;
             }
             Ok(())
         }
@@ -90,8 +126,8 @@ fn write_instance(value: &Bound<'_, PyAny>, out: &mut [u8]) -> Written {
     Ok(())
 }
 
-fn write_array(elem: Type, rank: u32, value: &Bound<'_, PyAny>, out: &mut [u8]) -> Written {
-    array_words(elem, rank, value, &mut |words| {
+fn write_array(elem: Type, rank: u32, value: &Bound<'_, PyAny>, reach: Reach, out: &mut [u8]) -> Written {
+    array_words(elem, rank, value, reach, &mut |words| {
         for (word, place) in words.iter().zip(out.chunks_exact_mut(8)) {
             place.copy_from_slice(&word.to_ne_bytes());
         }
@@ -99,30 +135,52 @@ fn write_array(elem: Type, rank: u32, value: &Bound<'_, PyAny>, out: &mut [u8]) 
     .map(|_| ())
 }
 
-/// Hands an array's descriptor to `put` (nothing for None, whose descriptor is zero); says whether its memory is read-only.
+/// What is to be kept in mind about an array's memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Taken {
+    pub(crate) is_read_only: bool,
+    /// The stream of another library that the memory is in use on.
+    pub(crate) stream: Option<u64>,
+}
+
+/// Hands an array's descriptor to `put`: nothing for None, whose descriptor is zero.
 pub(crate) fn array_words(
     elem: Type,
     rank: u32,
     value: &Bound<'_, PyAny>,
+    reach: Reach,
     put: &mut dyn FnMut(&[u64]),
-) -> Result<bool, Mismatch> {
+) -> Result<Taken, Mismatch> {
     if let Some(array) = array::CLASS.cast::<Array>(value) {
         let array = array.get();
         if array.elem != elem || array.descriptor.len() != 1 + 2 * rank as usize {
             return Err(Mismatch::Given(user_name(array.ty())));
         }
-        if !array.is_host {
-            return Err(Mismatch::Unfit(format!("it is on device {}", array.device)));
+        if !reach.has(array.place) {
+            return Err(out_of_reach(reach, &array.place.device()));
         }
         put(&array.descriptor);
-        return Ok(false);
+        return Ok(Taken::default());
     }
     if value.is_none() {
-        return Ok(false);
+        return Ok(Taken::default());
+    }
+    if let Some(foreign) = crate::foreign::view(value, elem, rank)? {
+        if !reach.has(foreign.place) {
+            return Err(out_of_reach(reach, &foreign.place.device()));
+        }
+        put(&foreign.descriptor);
+        return Ok(Taken { is_read_only: foreign.is_read_only, stream: foreign.stream });
     }
     let view = numpy::view(value, elem, rank)?.ok_or_else(|| given(value))?;
+    if matches!(reach, Reach::Cuda(_)) {
+        let place = runtime_cuda::pointer_place(view.descriptor[0]);
+        if place == runtime_cuda::PointerPlace::Host && view.descriptor[1..][..rank as usize].iter().all(|&n| n != 0) {
+            return Err(out_of_reach(reach, "cpu"));
+        }
+    }
     put(&view.descriptor);
-    Ok(view.is_read_only)
+    Ok(Taken { is_read_only: view.is_read_only, stream: None })
 }
 
 /// Scalars of any class: exact Python numbers first, then whatever acts as a number.

@@ -1,6 +1,6 @@
 //! `call`: functions and builtins of the kernel language on the host, by the interpreter.
 
-use crate::bytes::{Mismatch, write_value};
+use crate::bytes::{Mismatch, Reach, write_value};
 use crate::errors::{Failure, argument_error, guarded};
 use crate::function::Function;
 use crate::host::LiveHost;
@@ -78,7 +78,7 @@ fn interp_value(name: &str, index: usize, arg: &Bound<'_, PyAny>) -> PyResult<(T
         return Err(argument_error(py, format!("{}: {given} is no value of the kernel language", place())));
     };
     let mut bytes = vec![0u8; ty.size() as usize];
-    write_value(ty, arg, &mut bytes).map_err(|mismatch| match mismatch {
+    write_value(ty, arg, Reach::Host, &mut bytes).map_err(|mismatch| match mismatch {
         Mismatch::Given(given) => argument_error(py, format!("{}: expected {}, got {given}", place(), user_name(ty))),
         Mismatch::Unfit(why) => argument_error(py, format!("{}: cannot be passed: {why}", place())),
         Mismatch::Range(why) => pyo3::exceptions::PyOverflowError::new_err(format!("{}: {why}", place())),

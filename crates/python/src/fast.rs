@@ -5,19 +5,21 @@
 //! changed since the kernel's last launch, a tape that records … So every rule is written there, and this file only
 //! knows when none of them matters.
 
+use crate::bytes::Reach;
+use crate::cuda::{self, Queue};
 use crate::errors::guarded;
 use crate::function::Kernel;
+use crate::items::{Items, plain_grid};
 use crate::launch::{Device, Grid, Job, KERNELS, RELEASE_THREADS};
-use crate::pack::{Signature, Words, collect_args, plain_int};
+use crate::pack::{Layout, Signature, Words, collect_args};
 use crate::plan::{Ready, UnitKey};
-use crate::state::{self, ON_CPU, PRINTS, TAPES};
+use crate::state::{self, CAPTURES, ON_CPU, PRINTS, TAPES};
 use crate::tape::{self, Launching};
 use pyo3::ffi::{self, PyObject};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple};
-use runtime::abi::MAX_RANK;
-use runtime::{Fault, LaunchBounds};
+use pyo3::types::{PyDict, PyString, PyTuple};
+use runtime::Fault;
 use std::ffi::{CStr, CString};
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
@@ -45,13 +47,15 @@ const DIM: usize = 1;
 const INPUTS: usize = 2;
 const OUTPUTS: usize = 3;
 const DEVICE: usize = 6;
+const STREAM: usize = 7;
 const ADJOINT: usize = 8;
 const RECORD_TAPE: usize = 9;
 const RECORD_CMD: usize = 10;
+const MAX_BLOCKS: usize = 11;
+const BLOCK_DIM: usize = 12;
 
 /// Packed arguments of more words than this take the careful way.
 const MAX_WORDS: usize = 64;
-const MAX_EXTENT: i64 = i32::MAX as i64;
 
 /// What `launch` compares with, kept for good.
 struct Known {
@@ -62,6 +66,31 @@ struct Known {
 }
 
 static KNOWN: AtomicPtr<Known> = AtomicPtr::new(null_mut());
+
+/// The names and the `Device` objects of CUDA devices, by number.
+type CudaDevices = Vec<[*mut PyObject; 2]>;
+static CUDA_DEVICES: AtomicPtr<CudaDevices> = AtomicPtr::new(null_mut());
+
+/// Tells `launch` the CUDA devices by number: their names, which are interned, and their `Device`s.
+#[pyfunction]
+pub(crate) fn set_cuda_devices(devices: Vec<(Bound<'_, PyString>, Bound<'_, PyAny>)>) -> PyResult<()> {
+    let mut known = CudaDevices::new();
+    for (name, device) in devices {
+        let name = PyString::intern(name.py(), name.to_str()?);
+        known.push([name.into_ptr(), device.into_ptr()]);
+    }
+    // An earlier list is leaked: it may be in use.
+    CUDA_DEVICES.store(Box::into_raw(Box::new(known)), Ordering::Release);
+    Ok(())
+}
+
+/// The number of the CUDA device that an argument names.
+#[inline]
+fn cuda_ordinal(device: *mut PyObject) -> Option<u32> {
+    // SAFETY: null, or put in by `set_cuda_devices` and never freed.
+    let known = unsafe { CUDA_DEVICES.load(Ordering::Acquire).as_ref() }?;
+    known.iter().position(|names| names.contains(&device)).map(|ordinal| ordinal as u32)
+}
 
 /// A `launch` that runs usual launches itself and calls `slow` for any other. `cpu` is the CPU's `Device`, `module` and
 /// `doc` are the function's own.
@@ -201,6 +230,8 @@ struct Given<'a, 'py> {
     grid: Grid,
     /// Tapes must hear of it.
     is_taped: bool,
+    /// The CUDA device to run on; none for the CPU.
+    cuda: Option<u32>,
 }
 
 enum Outcome {
@@ -249,10 +280,23 @@ impl<'a, 'py> Given<'a, 'py> {
             if is_taped && !is_none_or(RECORD_TAPE, ffi::Py_True()) {
                 return None;
             }
-            let is_default = is_none_or(DEVICE, ffi::Py_None());
-            if !(is_default && flags & ON_CPU != 0 || !given[DEVICE].is_null() && known.cpu.contains(&given[DEVICE])) {
-                return None;
-            }
+            let is_cpu = if is_none_or(DEVICE, ffi::Py_None()) {
+                flags & ON_CPU != 0
+            } else {
+                known.cpu.contains(&given[DEVICE])
+            };
+            let cuda = if is_cpu {
+                None
+            } else {
+                // What the CPU has no use for.
+                let is_plain = |at| is_none_or(at, ffi::Py_None());
+                if !(is_plain(STREAM) && is_plain(BLOCK_DIM) && is_plain(MAX_BLOCKS)) || flags & (CAPTURES | TAPES) != 0
+                {
+                    return None;
+                }
+                let is_default = is_plain(DEVICE);
+                Some(if is_default { state::default_cuda()? } else { cuda_ordinal(given[DEVICE])? })
+            };
             if given[KERNEL].is_null() || given[DIM].is_null() || given[INPUTS].is_null() {
                 return None;
             }
@@ -264,6 +308,7 @@ impl<'a, 'py> Given<'a, 'py> {
                 outputs: Borrowed::from_ptr_or_opt(py, given[OUTPUTS]),
                 grid: plain_grid(&Borrowed::from_ptr(py, given[DIM]))?,
                 is_taped,
+                cuda,
             })
         }
     }
@@ -276,10 +321,13 @@ impl<'a, 'py> Given<'a, 'py> {
         if !kernel.plans.is_current(stamp) {
             return Outcome::Unplanned;
         }
+        if let Some(ordinal) = self.cuda {
+            return self.run_on_gpu(py, kernel, signature, ordinal);
+        }
         // While other threads run, nothing but references of our own would keep the arguments.
         if self.grid.n_threads < RELEASE_THREADS && signature.n_words() <= MAX_WORDS {
             let mut words = [MaybeUninit::<u64>::uninit(); MAX_WORDS];
-            if let Some(is_contiguous) = self.pack_plain(signature, &mut words) {
+            if let Some(Layout { is_contiguous, .. }) = self.pack_plain(signature, Reach::Host, &mut words) {
                 // SAFETY: `pack_plain` has written every argument's words, and these are all.
                 let words = unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<u64>(), signature.n_words()) };
                 if let Some(outcome) = self.run_packed(py, kernel, signature, words, is_contiguous) {
@@ -293,8 +341,13 @@ impl<'a, 'py> Given<'a, 'py> {
 
     /// Packs without a reference taken: nothing that could free an argument runs until the launch is over.
     #[inline(always)]
-    fn pack_plain(&self, signature: &Signature, words: &mut [MaybeUninit<u64>; MAX_WORDS]) -> Option<bool> {
-        let mut is_contiguous = true;
+    fn pack_plain(
+        &self,
+        signature: &Signature,
+        reach: Reach,
+        words: &mut [MaybeUninit<u64>; MAX_WORDS],
+    ) -> Option<Layout> {
+        let mut layout = Layout::BEST;
         let mut n = 0;
         for list in [Some(self.inputs), self.outputs].into_iter().flatten() {
             let list = Items::of(&list)?;
@@ -304,11 +357,31 @@ impl<'a, 'py> Given<'a, 'py> {
             }
             for index in 0..n_items {
                 let item = list.get(index)?;
-                is_contiguous &= signature.pack_plain(n + index, &item, words)?;
+                layout = layout.and(signature.pack_plain(n + index, &item, reach, words)?);
             }
             n += n_items;
         }
-        (n == signature.types.len()).then_some(is_contiguous)
+        (n == signature.types.len()).then_some(layout)
+    }
+
+    /// A launch on a GPU returns at once, so that other threads need not run meanwhile.
+    #[inline(always)]
+    fn run_on_gpu(&self, py: Python<'py>, kernel: &Kernel, signature: &Signature, ordinal: u32) -> Outcome {
+        let mut words = [MaybeUninit::<u64>::uninit(); MAX_WORDS];
+        if signature.n_words() > MAX_WORDS {
+            return Outcome::Unusual;
+        }
+        let Some(layout) = self.pack_plain(signature, Reach::Cuda(ordinal), &mut words) else {
+            return Outcome::Unusual;
+        };
+        // SAFETY: `pack_plain` has written every argument's words, and these are all.
+        let words = unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<u64>(), signature.n_words()) };
+        let Some(ready) = kernel.plans.get_cuda(self.grid.rank, ordinal, layout) else { return Outcome::Unplanned };
+        if ready.code.shape.geometry(&self.grid.bounds.extents).is_none() {
+            return Outcome::Unusual;
+        }
+        let queue = Queue::current(ready.code.kernel.device());
+        Outcome::Ran(cuda::submit(py, ready, signature, words, &self.grid, queue))
     }
 
     /// `None` where the launch takes long, so that other threads should run meanwhile.
@@ -381,7 +454,7 @@ impl<'a, 'py> Given<'a, 'py> {
             }
             let args = collect_args(kernel, &self.inputs, self.outputs.as_deref())?;
             let mut words = Words::new();
-            let packed = signature.pack(kernel, &args, &mut words)?;
+            let packed = signature.pack(kernel, &args, Reach::Host, &mut words)?;
             // Packing may have run Python code, and read-only memory asks for a look at what the kernel writes to.
             // Without memory for an array the code must check its bounds.
             if !packed.read_only.is_empty() || signature.has_null(&words) || !kernel.plans.is_current(stamp) {
@@ -416,66 +489,10 @@ impl<'a, 'py> Given<'a, 'py> {
         };
         if let Ok(Some(options)) = options() {
             let key = UnitKey { options, rank: self.grid.rank };
-            kernel.plans.learn(&signature.variants, key, state::stamp());
+            match self.cuda {
+                None => kernel.plans.learn(&signature.variants, key, state::stamp()),
+                Some(ordinal) => kernel.plans.learn_cuda(&signature.variants, key, state::stamp(), ordinal),
+            }
         }
     }
-}
-
-/// Arguments in a list or tuple of Python's own class.
-enum Items<'a, 'py> {
-    List(&'a Bound<'py, PyList>),
-    Tuple(&'a Bound<'py, PyTuple>),
-}
-
-impl<'a, 'py> Items<'a, 'py> {
-    #[inline(always)]
-    fn of(value: &'a Bound<'py, PyAny>) -> Option<Items<'a, 'py>> {
-        if let Ok(list) = value.cast_exact::<PyList>() {
-            return Some(Items::List(list));
-        }
-        value.cast_exact::<PyTuple>().ok().map(Items::Tuple)
-    }
-
-    #[inline(always)]
-    fn len(&self) -> usize {
-        match self {
-            Items::List(list) => list.len(),
-            Items::Tuple(tuple) => tuple.len(),
-        }
-    }
-
-    /// An item by number, without a reference taken: it lives until the list is changed.
-    #[inline(always)]
-    fn get(&self, index: usize) -> Option<Borrowed<'a, 'py, PyAny>> {
-        // SAFETY: a list and a tuple, which hold the item while nothing changes them; a wrong number gives null, with
-        // an exception that there is no way to: the callers count to `len`.
-        unsafe {
-            let (py, item) = match self {
-                Items::List(list) => (list.py(), ffi::PyList_GetItem(list.as_ptr(), index as ffi::Py_ssize_t)),
-                Items::Tuple(tuple) => (tuple.py(), ffi::PyTuple_GetItem(tuple.as_ptr(), index as ffi::Py_ssize_t)),
-            };
-            Borrowed::from_ptr_or_opt(py, item)
-        }
-    }
-}
-
-/// A shape of exact Python ints, with at least one thread.
-#[inline(always)]
-fn plain_grid(dim: &Bound<'_, PyAny>) -> Option<Grid> {
-    let extent = |item: &Bound<'_, PyAny>| plain_int(item).filter(|extent| (1..=MAX_EXTENT).contains(extent));
-    let mut bounds = LaunchBounds { extents: [1; MAX_RANK] };
-    if let Some(n_threads) = extent(dim) {
-        bounds.extents[0] = n_threads;
-        return Some(Grid { bounds, rank: 1, n_threads });
-    }
-    let items = Items::of(dim)?;
-    let rank = items.len();
-    if !(1..=MAX_RANK).contains(&rank) {
-        return None;
-    }
-    for (index, place) in bounds.extents[..rank].iter_mut().enumerate() {
-        let item = items.get(index)?;
-        *place = extent(&item)?;
-    }
-    Some(Grid { bounds, rank: rank as u32, n_threads: bounds.n_threads()? })
 }

@@ -11,7 +11,6 @@
 //! ```
 
 use crate::errors::{KernelFault, position};
-use crate::pack::Signature;
 use diagnostics::{Diagnostic, render};
 use ir::SiteKind;
 use pipeline::Unit;
@@ -23,8 +22,8 @@ use runtime::FaultRecord;
 pub(crate) struct Launched<'a> {
     pub(crate) kernel: &'a str,
     pub(crate) rank: usize,
-    pub(crate) signature: &'a Signature,
-    pub(crate) words: &'a [u64],
+    /// Whether a parameter, by its number, was given None for an array.
+    pub(crate) is_null: &'a dyn Fn(usize) -> bool,
 }
 
 pub(crate) fn fault_error(py: Python<'_>, unit: &Unit, record: &FaultRecord, launch: &Launched<'_>) -> PyErr {
@@ -41,7 +40,7 @@ pub(crate) fn fault_error(py: Python<'_>, unit: &Unit, record: &FaultRecord, lau
     let name = &site.name;
     let is_null = || {
         let param = unit.func().params.iter().position(|param| param.name == *name);
-        param.is_some_and(|param| launch.signature.is_null(param, launch.words))
+        param.is_some_and(launch.is_null)
     };
     let (code, kind, message) = match site.kind {
         SiteKind::ArrayIndex if is_null() => ("null-array", "null", format!("array `{name}` is None")),

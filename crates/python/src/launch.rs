@@ -1,5 +1,7 @@
 //! `launch`: checks, packs, compiles when needed, runs.
 
+use crate::bytes::Reach;
+use crate::cuda::{self, CudaReady, CudaStream};
 use crate::errors::guarded;
 use crate::fault::{Launched, fault_error};
 use crate::function::Kernel;
@@ -33,6 +35,16 @@ const PIECE_TIME: Duration = Duration::from_millis(20);
 pub(crate) enum Device {
     Cpu,
     Interp,
+    Cuda(u32),
+}
+
+impl Device {
+    pub(crate) fn reach(self) -> Reach {
+        match self {
+            Device::Cpu | Device::Interp => Reach::Host,
+            Device::Cuda(ordinal) => Reach::Cuda(ordinal),
+        }
+    }
 }
 
 /// Dimensions of a launch.
@@ -46,7 +58,9 @@ pub(crate) struct Grid {
 /// Runs `kernel` once per thread of `dim`. With `record`, gives a `Launch` instead of running it. A tape that records has
 /// the launch if `on_tape` says so.
 #[pyfunction]
-#[pyo3(signature = (kernel, dim, inputs, outputs=None, device=None, record=false, options=None, on_tape=true))]
+#[pyo3(signature = (
+    kernel, dim, inputs, outputs=None, device=None, record=false, options=None, on_tape=true, stream=None, block=0
+))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn launch<'py>(
     py: Python<'py>,
@@ -58,6 +72,8 @@ pub(crate) fn launch<'py>(
     record: bool,
     options: Option<&Bound<'py, PyDict>>,
     on_tape: bool,
+    stream: Option<&Bound<'py, CudaStream>>,
+    block: u32,
 ) -> PyResult<Option<Bound<'py, Launch>>> {
     guarded(|| {
         let kernel = kernel_of(kernel)?;
@@ -67,7 +83,7 @@ pub(crate) fn launch<'py>(
         let args = collect_args(kernel.get(), inputs, outputs)?;
         let signature = &signature_of(kernel, &args)?;
         let mut words = Words::new();
-        let packed = signature.pack(kernel.get(), &args, &mut words)?;
+        let packed = signature.pack(kernel.get(), &args, device.reach(), &mut words)?;
         check_extents(kernel, signature, &grid, compile)?;
         if record {
             let launch = Recording {
@@ -80,15 +96,19 @@ pub(crate) fn launch<'py>(
                 device,
                 compile,
                 options: options.map(|options| options.copy().map(Bound::unbind)).transpose()?,
+                stream: stream.map(|stream| stream.clone().unbind()),
+                block,
                 ready: None,
+                cuda: None,
             };
             return Bound::new(py, Launch::new(launch)).map(Some);
         }
         let held = || (args.iter().map(|arg| arg.clone().unbind()).collect(), n_inputs(&args, outputs));
         let on_tape: Option<tape::Args<'_>> = if on_tape { Some(&held) } else { None };
-        let job =
-            Prepared { kernel, signature, words: &words, packed: &packed, grid, device, compile, options, on_tape };
+        let (words, packed) = (&words, &packed);
+        let job = Prepared { kernel, signature, words, packed, grid, device, compile, options, on_tape, stream, block };
         job.run()?;
+        cuda::keep_while_captured(args);
         Ok(None)
     })
 }
@@ -120,7 +140,7 @@ pub(crate) fn note(
     let args = collect_args(kernel.get(), inputs, outputs)?;
     let signature = &signature_of(kernel, &args)?;
     let mut words = Words::new();
-    signature.pack(kernel.get(), &args, &mut words)?;
+    signature.pack(kernel.get(), &args, device.reach(), &mut words)?;
     let key = UnitKey { options: kernel.get().options(options)?, rank: grid.rank };
     let unit = signature.variants.unit(kernel, &signature.types, key)?;
     let held = || (args.iter().map(|arg| arg.clone().unbind()).collect(), n_inputs(&args, outputs));
@@ -143,6 +163,8 @@ pub(crate) fn again(py: Python<'_>, launched: &OnTape) -> PyResult<()> {
         compile: launched.key.options,
         options: None,
         on_tape: Some(&held),
+        stream: None,
+        block: 0,
     };
     job.run().map(drop)
 }
@@ -159,13 +181,24 @@ pub(crate) struct Prepared<'a, 'py> {
     pub(crate) options: Option<&'a Bound<'py, PyDict>>,
     /// What a tape that records keeps; none for a launch that it shall not have.
     pub(crate) on_tape: Option<tape::Args<'a>>,
+    /// For a CUDA device: the stream, else its current one; threads of a block, 0 for what the compiler takes.
+    pub(crate) stream: Option<&'a Bound<'py, CudaStream>>,
+    pub(crate) block: u32,
+}
+
+/// The code that a launch ran, if code ran.
+#[derive(Default)]
+pub(crate) enum Ran {
+    #[default]
+    Nothing,
+    Cpu(Arc<Ready>),
+    Cuda(Arc<CudaReady>),
 }
 
 impl Prepared<'_, '_> {
-    /// Gives the code that ran, if code ran.
-    pub(crate) fn run(&self) -> PyResult<Option<Arc<Ready>>> {
+    pub(crate) fn run(&self) -> PyResult<Ran> {
         if self.grid.n_threads == 0 {
-            return Ok(None);
+            return Ok(Ran::Nothing);
         }
         let types = &self.signature.types;
         // A kernel may be given None for an array that it then leaves alone; if it does not, that must be an exception.
@@ -182,8 +215,9 @@ impl Prepared<'_, '_> {
                 let pending = self.tell_tapes(key, &ready.unit)?;
                 job.run(py, &ready)?;
                 tape::after(pending);
-                Ok(Some(ready))
+                Ok(Ran::Cpu(ready))
             }
+            Device::Cuda(ordinal) => self.run_on_gpu(ordinal, key).map(Ran::Cuda),
             Device::Interp => {
                 let unit = self.signature.variants.unit(self.kernel, types, key)?;
                 self.check_writes(&unit)?;
@@ -192,12 +226,12 @@ impl Prepared<'_, '_> {
                 self.interpret(&unit, &fault);
                 job.report(py, &unit, &fault)?;
                 tape::after(pending);
-                Ok(None)
+                Ok(Ran::Nothing)
             }
         }
     }
 
-    fn tell_tapes(&self, key: UnitKey, unit: &Unit) -> PyResult<Option<tape::Pending>> {
+    pub(crate) fn tell_tapes(&self, key: UnitKey, unit: &Unit) -> PyResult<Option<tape::Pending>> {
         if state::flags() & TAPES == 0 {
             return Ok(None);
         }
@@ -216,7 +250,7 @@ impl Prepared<'_, '_> {
     }
 
     /// Refuses read-only memory for parameters that the kernel writes to.
-    fn check_writes(&self, unit: &Unit) -> PyResult<()> {
+    pub(crate) fn check_writes(&self, unit: &Unit) -> PyResult<()> {
         match self.packed.read_only.iter().find(|&&index| unit.written[index]) {
             None => Ok(()),
             Some(&index) => {
@@ -308,7 +342,8 @@ impl Job<'_> {
             Some(record) => {
                 let rank = self.grid.rank as usize;
                 let kernel = &self.kernel.name;
-                let launched = Launched { kernel, rank, signature: self.signature, words: self.words };
+                let is_null = |param| self.signature.is_null(param, self.words);
+                let launched = Launched { kernel, rank, is_null: &is_null };
                 Err(fault_error(py, unit, &record, &launched))
             }
         }
@@ -348,7 +383,11 @@ pub(crate) fn parse_device(device: Option<&Bound<'_, PyAny>>) -> PyResult<Device
     match device.cast::<PyString>().ok().map(|name| name.to_str()).transpose()? {
         Some("cpu") => Ok(Device::Cpu),
         Some("interp") => Ok(Device::Interp),
-        _ => Err(PyValueError::new_err(format!("there is no device {}; there are `cpu` and `interp`", device.repr()?))),
+        Some(name) => {
+            let ordinal = name.strip_prefix("cuda:").and_then(|ordinal| ordinal.parse().ok());
+            ordinal.map(Device::Cuda).ok_or_else(|| PyValueError::new_err(format!("there is no device {name:?}")))
+        }
+        None => Err(PyValueError::new_err(format!("a device is named by text, not {}", device.repr()?))),
     }
 }
 

@@ -7,11 +7,14 @@ mod adjoint;
 mod array;
 mod bytes;
 mod call;
+mod cuda;
 mod errors;
 mod fast;
 mod fault;
+mod foreign;
 mod function;
 mod host;
+mod items;
 mod launch;
 mod numpy;
 mod options;
@@ -55,6 +58,22 @@ fn compile<'py>(
         let key = UnitKey { options: CompileOptions::read(options)?, rank: checked_rank(rank)? };
         signature.variants.code(kernel, &types, key, true, options).map(|_| ())
     })
+}
+
+/// A kernel's code for a CUDA device, compiled unless it is: what `cuda_kernel_properties` looks at.
+pub(crate) fn cuda_code_of<'py>(
+    kernel: &Bound<'py, PyAny>,
+    arg_types: &[PyIrType],
+    device: &'static runtime_cuda::Device,
+    options: Option<&Bound<'py, PyDict>>,
+    rank: u32,
+) -> PyResult<std::sync::Arc<cuda::CudaReady>> {
+    let kernel = kernel_of(kernel)?;
+    let types = checked_types(kernel.get(), arg_types)?;
+    let signature = kernel.get().signature(&types);
+    let key = UnitKey { options: CompileOptions::read(options)?, rank: checked_rank(rank)? };
+    let cuda = plan::CudaKey::usual(device.ordinal, pack::Layout::BEST);
+    signature.variants.cuda_code(kernel, &types, key, cuda, options)
 }
 
 /// A kernel's text at a stage: "typed", "optimized", "llvm", "assembly".
@@ -180,6 +199,8 @@ fn native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(adjoint::adjoint_facts, m)?)?;
     m.add_function(wrap_pyfunction!(adjoint::launch_adjoint, m)?)?;
     m.add_function(wrap_pyfunction!(fast::fast_launch, m)?)?;
+    m.add_function(wrap_pyfunction!(fast::set_cuda_devices, m)?)?;
+    m.add_function(wrap_pyfunction!(foreign::foreign_array, m)?)?;
     m.add_function(wrap_pyfunction!(recorded::fast_recorded, m)?)?;
     m.add_function(wrap_pyfunction!(state::set_launch_state, m)?)?;
     m.add_function(wrap_pyfunction!(tape::before_write, m)?)?;
@@ -197,5 +218,5 @@ fn native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(llvm_version, m)?)?;
     m.add_function(wrap_pyfunction!(cpu_name, m)?)?;
     m.add_function(wrap_pyfunction!(default_cache_dir, m)?)?;
-    Ok(())
+    cuda::register(m)
 }

@@ -124,19 +124,43 @@ pub(crate) fn view(value: &Bound<'_, PyAny>, elem: Type, rank: u32) -> Result<Op
             inner_shape(elem).into_iter().map(i64::from).collect()
         }
     };
-    let rank = rank as usize;
-    if shape.len() != rank + inner.len() || shape[rank..] != inner[..] {
-        return Err(wrong());
-    }
-    if !is_contiguous(item_size, &inner, &strides[rank..]) {
-        return Err(Mismatch::Unfit("the components of its elements do not lie side by side".to_owned()));
-    }
-    let (shape, strides) = (&shape[..rank], &strides[..rank]);
-    check_view(elem, ptr, shape, strides).map_err(Mismatch::Unfit)?;
-    Ok(Some(View { descriptor: descriptor(ptr, shape, strides), is_read_only }))
+    let memory = Memory { ptr, shape: &shape, strides: &strides, item_size };
+    let descriptor = memory.fit(elem, rank, &inner, &wrong)?;
+    Ok(Some(View { descriptor, is_read_only }))
 }
 
-fn row_major(item_size: i64, shape: &[i64]) -> Vec<i64> {
+/// Memory as others describe it: extents and strides, the components of vectors among them.
+pub(crate) struct Memory<'a> {
+    pub(crate) ptr: u64,
+    pub(crate) shape: &'a [i64],
+    /// In bytes.
+    pub(crate) strides: &'a [i64],
+    pub(crate) item_size: i64,
+}
+
+impl Memory<'_> {
+    /// The descriptor of an array of `elem` with `rank` dimensions over it, where the last extents are `inner`.
+    pub(crate) fn fit(
+        &self,
+        elem: Type,
+        rank: u32,
+        inner: &[i64],
+        wrong: &dyn Fn() -> Mismatch,
+    ) -> Result<Descriptor, Mismatch> {
+        let rank = rank as usize;
+        if self.shape.len() != rank + inner.len() || self.shape[rank..] != *inner {
+            return Err(wrong());
+        }
+        if !is_contiguous(self.item_size, inner, &self.strides[rank..]) {
+            return Err(Mismatch::Unfit("the components of its elements do not lie side by side".to_owned()));
+        }
+        let (shape, strides) = (&self.shape[..rank], &self.strides[..rank]);
+        check_view(elem, self.ptr, shape, strides).map_err(Mismatch::Unfit)?;
+        Ok(descriptor(self.ptr, shape, strides))
+    }
+}
+
+pub(crate) fn row_major(item_size: i64, shape: &[i64]) -> Vec<i64> {
     let mut strides = vec![item_size; shape.len()];
     for dim in (1..shape.len()).rev() {
         strides[dim - 1] = strides[dim].saturating_mul(shape[dim]);

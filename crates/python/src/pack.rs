@@ -2,8 +2,8 @@
 //!
 //! In: a list of Python objects. Out: the packed arguments of `runtime::abi`, and what a launch may rely on.
 
-use crate::array::{self, Array};
-use crate::bytes::{Mismatch, array_words, describe, instance_type, write_scalar, write_value};
+use crate::array::{self, Array, Where};
+use crate::bytes::{Mismatch, Reach, array_words, describe, instance_type, out_of_reach, write_scalar, write_value};
 use crate::function::Kernel;
 use crate::numpy;
 use crate::pattern::{fits, pattern_name};
@@ -63,11 +63,32 @@ struct Inner {
     is_optional: bool,
 }
 
+impl Inner {
+    /// Refuses memory out of reach. The bytes of a value do not say where its arrays are; the driver knows.
+    fn check(&self, words: &[u64], reach: Reach) -> Result<(), Mismatch> {
+        let descriptor = &words[self.offset / 8..][..1 + 2 * self.rank];
+        let is_empty = descriptor[0] == 0 || descriptor[1..=self.rank].contains(&0);
+        if is_empty || !runtime_cuda::driver::is_started() {
+            return Ok(());
+        }
+        let place = Where::of(descriptor[0]);
+        if reach.has(place) {
+            return Ok(());
+        }
+        Err(match out_of_reach(reach, &place.device()) {
+            Mismatch::Unfit(why) => Mismatch::Unfit(why.replacen("it is", "an array inside of it is", 1)),
+            other => other,
+        })
+    }
+}
+
 /// What the packed arguments turned out to be.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Packed {
     /// Numbers of the arguments whose memory must not be written to.
     pub(crate) read_only: SmallVec<[usize; 4]>,
+    /// Streams of other libraries that an argument is in use on, by its number.
+    pub(crate) streams: SmallVec<[(usize, u64); 2]>,
 }
 
 impl Signature {
@@ -92,13 +113,19 @@ impl Signature {
         Signature { types, slots, n_words, variants, places: OnceLock::new(), facts: Mutex::default() }
     }
 
-    /// Packs all arguments.
-    pub(crate) fn pack(&self, kernel: &Kernel, args: &[Bound<'_, PyAny>], words: &mut Words) -> PyResult<Packed> {
+    /// Packs all arguments for a launch that can use memory within `reach`.
+    pub(crate) fn pack(
+        &self,
+        kernel: &Kernel,
+        args: &[Bound<'_, PyAny>],
+        reach: Reach,
+        words: &mut Words,
+    ) -> PyResult<Packed> {
         words.clear();
         words.resize(self.n_words, 0);
         let mut packed = Packed::default();
         for (index, arg) in args.iter().enumerate() {
-            self.pack_one(kernel, index, arg, words, &mut packed)?;
+            self.pack_one(kernel, index, arg, reach, words, &mut packed)?;
         }
         Ok(packed)
     }
@@ -109,6 +136,7 @@ impl Signature {
         kernel: &Kernel,
         index: usize,
         arg: &Bound<'_, PyAny>,
+        reach: Reach,
         words: &mut [u64],
         packed: &mut Packed,
     ) -> PyResult<()> {
@@ -116,6 +144,7 @@ impl Signature {
         let place = &mut words[slot.word..slot.word + slot.n_bytes.div_ceil(8)];
         place.fill(0);
         packed.read_only.retain(|&mut known| known != index);
+        packed.streams.retain(|&mut (known, _)| known != index);
         let written = match &slot.kind {
             SlotKind::Scalar(Scalar::F32) if arg.is_exact_instance_of::<PyFloat>() => {
                 // The one case that is worth a path of its own.
@@ -124,43 +153,47 @@ impl Signature {
                 return Ok(());
             }
             SlotKind::Scalar(scalar) => write_scalar(*scalar, arg, &mut bytes_of(place)[..slot.n_bytes]),
-            SlotKind::Array { elem, rank } => array_words(*elem, *rank, arg, &mut |found| place.copy_from_slice(found))
-                .map(|is_read_only| {
-                    if is_read_only {
+            SlotKind::Array { elem, rank } => {
+                array_words(*elem, *rank, arg, reach, &mut |found| place.copy_from_slice(found)).map(|taken| {
+                    if taken.is_read_only {
                         packed.read_only.push(index);
                     }
-                }),
-            SlotKind::Value(ty, _) => write_value(*ty, arg, &mut bytes_of(place)[..slot.n_bytes]),
+                    packed.streams.extend(taken.stream.map(|stream| (index, stream)));
+                })
+            }
+            SlotKind::Value(ty, arrays) => write_value(*ty, arg, reach, &mut bytes_of(place)[..slot.n_bytes])
+                .and_then(|()| arrays.iter().try_for_each(|array| array.check(place, reach))),
         };
         written.map_err(|mismatch| kernel.refuse(arg.py(), index, &user_name(self.types[index]), mismatch))
     }
 
     /// Packs an argument of the usual kinds without running Python code or raising: exact numbers, our own arrays, None
-    /// for an array. Says whether it is contiguous; nothing where `pack_one` must look at it.
+    /// for an array. Says how it lies in memory; nothing where `pack_one` must look at it.
     #[inline]
     pub(crate) fn pack_plain(
         &self,
         index: usize,
         arg: &Bound<'_, PyAny>,
+        reach: Reach,
         words: &mut [MaybeUninit<u64>],
-    ) -> Option<bool> {
+    ) -> Option<Layout> {
         let slot = &self.slots[index];
         match &slot.kind {
             SlotKind::Scalar(scalar) => {
                 words[slot.word].write(plain_word(*scalar, arg)?);
-                Some(true)
+                Some(Layout::BEST)
             }
             SlotKind::Array { elem, rank } => {
                 let place = &mut words[slot.word..][..1 + 2 * *rank as usize];
                 if let Some(array) = array::CLASS.known::<Array>(arg) {
                     let array = array.get();
-                    if array.elem != *elem || array.descriptor.len() != place.len() || !array.is_host {
+                    if array.elem != *elem || array.descriptor.len() != place.len() || !reach.has(array.place) {
                         return None;
                     }
                     for (place, word) in place.iter_mut().zip(&array.descriptor) {
                         place.write(*word);
                     }
-                    return Some(array.is_contiguous);
+                    return Some(Layout { is_contiguous: array.is_contiguous, is_aligned: array.is_aligned });
                 }
                 // None goes the careful way: without memory the code must check its bounds.
                 None
@@ -203,6 +236,21 @@ impl Signature {
         })
     }
 
+    /// How the arrays among the arguments lie in memory.
+    pub(crate) fn layout(&self, words: &[u64]) -> Layout {
+        let is_aligned = self.slots.iter().all(|slot| match &slot.kind {
+            SlotKind::Scalar(_) => true,
+            SlotKind::Array { elem, rank } => {
+                array::is_aligned(elem.size(), &words[slot.word..][..1 + 2 * *rank as usize])
+            }
+            SlotKind::Value(_, arrays) => arrays.iter().all(|array| {
+                let descriptor = &words[slot.word + array.offset / 8..][..1 + 2 * array.rank];
+                array::is_aligned(array.elem_size as u64, descriptor)
+            }),
+        });
+        Layout { is_contiguous: self.is_contiguous(words), is_aligned }
+    }
+
     /// Whether any array among the arguments, or inside one, has no memory behind it.
     pub(crate) fn has_null(&self, words: &[u64]) -> bool {
         self.slots.iter().any(|slot| match &slot.kind {
@@ -217,6 +265,27 @@ impl Signature {
     /// Whether an array argument has no memory behind it.
     pub(crate) fn is_null(&self, index: usize, words: &[u64]) -> bool {
         self.slots.get(index).is_some_and(|slot| matches!(slot.kind, SlotKind::Array { .. }) && words[slot.word] == 0)
+    }
+}
+
+/// How arrays lie in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    /// Row-major without gaps.
+    pub(crate) is_contiguous: bool,
+    /// From a multiple of 16 bytes, and every row of an array without gaps too.
+    pub(crate) is_aligned: bool,
+}
+
+impl Layout {
+    pub(crate) const BEST: Layout = Layout { is_contiguous: true, is_aligned: true };
+
+    #[inline]
+    pub(crate) fn and(self, other: Layout) -> Layout {
+        Layout {
+            is_contiguous: self.is_contiguous & other.is_contiguous,
+            is_aligned: self.is_aligned & other.is_aligned,
+        }
     }
 }
 
@@ -391,6 +460,9 @@ pub(crate) fn natural_type(value: &Bound<'_, PyAny>) -> PyResult<Option<Type>> {
     }
     if value.cast::<PyFloat>().is_ok() {
         return Ok(Some(Type::f32()));
+    }
+    if let Some(facts) = crate::foreign::facts(value)? {
+        return Ok(facts.natural_type());
     }
     numpy::natural_type(value)
 }

@@ -3,13 +3,15 @@
 //! In: a kernel, options, the launch's rank and whether its arrays are contiguous. Out: code that is ready to run, or
 //! the error that compiling it gave the first time.
 
+use crate::cuda::CudaReady;
 use crate::errors::Failure;
 use crate::function::Kernel;
 use crate::host::LiveHost;
 use crate::options::{CompileOptions, disk_cache};
+use crate::pack::Layout;
 use crate::watch::Watch;
 use ir::Type;
-use pipeline::{LoadedModule, Request, Specialization, Unit};
+use pipeline::{CudaError, CudaSpecialization, LoadedModule, Request, Specialization, Unit};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use runtime::EntryPoint;
@@ -27,6 +29,25 @@ pub(crate) struct Variants {
     adjoint: Option<Differentiated>,
     units: Mutex<Vec<(UnitKey, Outcome<Unit>)>>,
     codes: Mutex<Vec<(UnitKey, bool, Outcome<Ready>)>>,
+    cuda: Mutex<Vec<(UnitKey, CudaKey, Outcome<CudaReady>)>>,
+}
+
+/// What code for a GPU depends on besides the IR.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CudaKey {
+    pub(crate) ordinal: u32,
+    pub(crate) layout: Layout,
+    /// Whether the launch has more blocks than a grid.
+    pub(crate) is_strided: bool,
+    /// Threads of a block; 0 for what the compiler takes.
+    pub(crate) block: u32,
+}
+
+impl CudaKey {
+    /// A launch that asks for nothing special.
+    pub(crate) fn usual(ordinal: u32, layout: Layout) -> CudaKey {
+        CudaKey { ordinal, layout, is_strided: false, block: 0 }
+    }
 }
 
 /// What an adjoint kernel is made from.
@@ -61,6 +82,14 @@ pub(crate) struct Plans {
     stamp: AtomicU64,
     /// By rank, then by whether every array is contiguous.
     ready: [[AtomicPtr<Ready>; 2]; MAX_RANK],
+    /// Code for usual launches on one CUDA device, by rank and layout.
+    cuda: [[AtomicPtr<CudaReady>; 4]; MAX_RANK],
+    /// One more than that device's number.
+    cuda_device: AtomicU64,
+}
+
+fn place(layout: Layout) -> usize {
+    usize::from(layout.is_contiguous) + 2 * usize::from(layout.is_aligned)
 }
 
 impl Plans {
@@ -77,11 +106,45 @@ impl Plans {
         unsafe { ready.as_ref() }
     }
 
+    /// As `get`, for a CUDA device.
+    #[inline]
+    pub(crate) fn get_cuda(&self, rank: u32, ordinal: u32, layout: Layout) -> Option<&CudaReady> {
+        if self.cuda_device.load(Ordering::Relaxed) != u64::from(ordinal) + 1 {
+            return None;
+        }
+        let ready = self.cuda[rank as usize - 1][place(layout)].load(Ordering::Relaxed);
+        // SAFETY: as above.
+        unsafe { ready.as_ref() }
+    }
+
+    /// Notes what is compiled of a kernel's closed signature for a CUDA device.
+    pub(crate) fn learn_cuda(&self, variants: &Variants, key: UnitKey, stamp: u64, ordinal: u32) {
+        if !self.is_current(stamp) || self.cuda_device.load(Ordering::Relaxed) != u64::from(ordinal) + 1 {
+            self.forget(stamp);
+            self.cuda_device.store(u64::from(ordinal) + 1, Ordering::Relaxed);
+        }
+        for (known, cuda, outcome) in lock(&variants.cuda).iter() {
+            if let Ok(ready) = outcome
+                && *known == key
+                && *cuda == CudaKey::usual(ordinal, cuda.layout)
+            {
+                // As in `learn`.
+                let ready = Arc::as_ptr(ready).cast_mut();
+                self.cuda[key.rank as usize - 1][place(cuda.layout)].store(ready, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn forget(&self, stamp: u64) {
+        self.ready.iter().flatten().for_each(|ready| ready.store(null_mut(), Ordering::Relaxed));
+        self.cuda.iter().flatten().for_each(|ready| ready.store(null_mut(), Ordering::Relaxed));
+        self.stamp.store(stamp.wrapping_add(1), Ordering::Relaxed);
+    }
+
     /// Notes what is compiled of a kernel's closed signature for these options.
     pub(crate) fn learn(&self, variants: &Variants, key: UnitKey, stamp: u64) {
         if !self.is_current(stamp) {
-            self.ready.iter().flatten().for_each(|ready| ready.store(null_mut(), Ordering::Relaxed));
-            self.stamp.store(stamp.wrapping_add(1), Ordering::Relaxed);
+            self.forget(stamp);
         }
         for (known, is_contiguous, outcome) in lock(&variants.codes).iter() {
             if let Ok(ready) = outcome
@@ -150,6 +213,41 @@ impl Variants {
             Err(error) => Err(Arc::new(Failure::new(&kernel.get().name, error.to_string()))),
         };
         lock(&self.codes).push((key, is_contiguous, outcome.clone()));
+        outcome.map_err(|failure| failure.raise(py))
+    }
+
+    /// Code for this signature on a CUDA device, compiled on first use.
+    pub(crate) fn cuda_code(
+        &self,
+        kernel: &Bound<'_, Kernel>,
+        types: &[Type],
+        key: UnitKey,
+        cuda: CudaKey,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Arc<CudaReady>> {
+        let py = kernel.py();
+        if let Some((.., outcome)) = lock(&self.cuda).iter().find(|(k, c, _)| *k == key && *c == cuda) {
+            return outcome.clone().map_err(|failure| failure.raise(py));
+        }
+        let unit = self.unit(kernel, types, key)?;
+        let disk = disk_cache(py, options)?;
+        let device = crate::cuda::device(cuda.ordinal)?;
+        let special = CudaSpecialization {
+            contiguous: cuda.layout.is_contiguous,
+            aligned: cuda.layout.is_aligned,
+            rank: key.rank,
+            strided: cuda.is_strided,
+            max_threads: cuda.block,
+            max_registers: 0,
+        };
+        let name = &kernel.get().name;
+        let outcome = match py.detach(|| pipeline::load_cuda(&unit, special, device, disk.as_ref())) {
+            Ok(code) => Ok(Arc::new(CudaReady::new(kernel.get(), unit, code))),
+            Err(CudaError::Code(error)) => Err(Arc::new(Failure::new(name, error.to_string()))),
+            // Not the kernel's fault: the next launch tries again.
+            Err(CudaError::Driver(error)) => return Err(crate::cuda::raised_for(name, cuda.ordinal, error)),
+        };
+        lock(&self.cuda).push((key, cuda, outcome.clone()));
         outcome.map_err(|failure| failure.raise(py))
     }
 

@@ -2,14 +2,15 @@
 //!
 //! In: what `launch` made of its arguments. Out: an object whose `launch()` costs little more than the kernel.
 
+use crate::cuda::{self, CudaReady, CudaStream, Queue};
 use crate::errors::guarded;
 use crate::fast::{Call, answer, attached, method_def, slow_call};
 use crate::function::Kernel;
-use crate::launch::{Device, Grid, Job, Prepared, RELEASE_THREADS, check_extents, grid};
+use crate::launch::{Device, Grid, Job, Prepared, RELEASE_THREADS, Ran, check_extents, grid};
 use crate::options::CompileOptions;
 use crate::pack::{Packed, Signature, Words};
 use crate::plan::Ready;
-use crate::state;
+use crate::state::{self, CAPTURES};
 use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
@@ -32,8 +33,11 @@ pub(crate) struct Recording {
     pub(crate) device: Device,
     pub(crate) compile: CompileOptions,
     pub(crate) options: Option<Py<PyDict>>,
+    pub(crate) stream: Option<Py<CudaStream>>,
+    pub(crate) block: u32,
     /// The code that these very arguments ran last.
     pub(crate) ready: Option<Arc<Ready>>,
+    pub(crate) cuda: Option<Arc<CudaReady>>,
 }
 
 impl Recording {
@@ -48,7 +52,10 @@ impl Recording {
             device: self.device,
             compile: self.compile,
             options: self.options.as_ref().map(|options| options.clone_ref(py)),
+            stream: self.stream.as_ref().map(|stream| stream.clone_ref(py)),
+            block: self.block,
             ready: self.ready.clone(),
+            cuda: self.cuda.clone(),
         }
     }
 }
@@ -93,8 +100,9 @@ impl Launch {
         Ok(Launch::new(recorded.get().read()?.copied(recorded.py())))
     }
 
-    /// Runs it.
-    fn launch(&self, py: Python<'_>) -> PyResult<()> {
+    /// Runs it, on `stream` if one is given.
+    #[pyo3(signature = (stream=None))]
+    fn launch<'py>(&self, py: Python<'py>, stream: Option<&Bound<'py, CudaStream>>) -> PyResult<()> {
         guarded(|| {
             let recording = self.read()?;
             let held = || (recording.args.iter().map(|arg| arg.clone_ref(py)).collect(), recording.args.len());
@@ -108,12 +116,19 @@ impl Launch {
                 compile: recording.compile,
                 options: recording.options.as_ref().map(|options| options.bind(py)),
                 on_tape: Some(&held),
+                stream: stream.or_else(|| recording.stream.as_ref().map(|stream| stream.bind(py))),
+                block: recording.block,
             };
-            let ready = job.run()?;
+            let ran = job.run()?;
+            cuda::keep_while_captured(recording.args.iter().map(|arg| arg.bind(py).clone()));
             drop(recording);
             // A launch meanwhile, from what was printed or from another thread, has it noted or will.
             if let Ok(mut recording) = self.write() {
-                recording.ready = ready;
+                match ran {
+                    Ran::Cpu(ready) => recording.ready = Some(ready),
+                    Ran::Cuda(ready) => recording.cuda = Some(ready),
+                    Ran::Nothing => {}
+                }
             }
             Ok(())
         })
@@ -140,8 +155,10 @@ impl Launch {
             // Written to a copy: a value that does not fit leaves the launch as it was.
             let (mut words, mut packed) = (recording.words.clone(), recording.packed.clone());
             let kernel = recording.kernel.bind(value.py()).get();
-            recording.signature.pack_one(kernel, index, value, &mut words, &mut packed)?;
-            (recording.words, recording.packed, recording.ready) = (words, packed, None);
+            let reach = recording.device.reach();
+            recording.signature.pack_one(kernel, index, value, reach, &mut words, &mut packed)?;
+            (recording.words, recording.packed) = (words, packed);
+            (recording.ready, recording.cuda) = (None, None);
             let before = std::mem::replace(&mut recording.args[index], value.clone().unbind());
             // Freeing it may run Python code, which may come back here.
             drop(recording);
@@ -158,7 +175,7 @@ impl Launch {
             let grid = grid(&kernel.get().name, dim)?;
             check_extents(kernel, &recording.signature, &grid, recording.compile)?;
             recording.grid = grid;
-            recording.ready = None;
+            (recording.ready, recording.cuda) = (None, None);
             Ok(())
         })
     }
@@ -210,7 +227,7 @@ unsafe extern "C" fn run(
         let py = Python::assume_attached();
         let object = Borrowed::from_ptr(py, launch);
         if names.is_null()
-            && n_args <= 1
+            && n_args == 0
             && let Some(result) = run_again(object.cast_unchecked::<Launch>().get())
         {
             return answer(py, result);
@@ -232,6 +249,16 @@ unsafe fn run_again(launch: &Launch) -> Option<PyResult<()>> {
     }
     let recording = launch.state.0.try_borrow().ok()?;
     let Recording { kernel, signature, words, grid, .. } = &*recording;
+    if let Some(ready) = recording.cuda.as_deref() {
+        let is_usual = recording.stream.is_none() && recording.packed.streams.is_empty();
+        if !is_usual || state::flags() & CAPTURES != 0 || is_watched {
+            return None;
+        }
+        let queue = Queue::current(ready.code.kernel.device());
+        // SAFETY: the caller's promise.
+        let py = unsafe { Python::assume_attached() };
+        return Some(cuda::submit(py, ready, signature, words, grid, queue));
+    }
     let ready = recording.ready.as_deref()?;
     // SAFETY: the caller's promise.
     let kernel = unsafe { kernel.bind(Python::assume_attached()) }.get();

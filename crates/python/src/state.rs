@@ -2,10 +2,11 @@
 //! the tapes, tell of changes.
 
 use pyo3::prelude::*;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 static CHANGES: AtomicU64 = AtomicU64::new(0);
 static FLAGS: AtomicU32 = AtomicU32::new(0);
+static CUDA: AtomicI32 = AtomicI32::new(-1);
 
 /// Launches print a line.
 pub(crate) const PRINTS: u32 = 1;
@@ -15,21 +16,31 @@ pub(crate) const TAPES: u32 = 2;
 pub(crate) const ON_CPU: u32 = 4;
 /// An array keeps the gradient of what it holds in the end (`retain_grad`).
 pub(crate) const RETAINS: u32 = 8;
+/// A graph is being captured.
+pub(crate) const CAPTURES: u32 = 16;
+/// Launches on a GPU are waited for, `config.verify_cuda`.
+pub(crate) const VERIFIES: u32 = 32;
 
 /// Notes what has changed: the count of changes of settings, `config.print_launches`, whether the default device is the
-/// CPU, whether an array has `retain_grad`.
+/// CPU, whether an array has `retain_grad`, the number of the CUDA device that is the default one (-1: none),
+/// `config.verify_cuda`.
 #[pyfunction]
-#[pyo3(signature = (*, changes=None, prints=None, on_cpu=None, retains=None))]
+#[pyo3(signature = (*, changes=None, prints=None, on_cpu=None, retains=None, cuda=None, verifies=None))]
 pub(crate) fn set_launch_state(
     changes: Option<u64>,
     prints: Option<bool>,
     on_cpu: Option<bool>,
     retains: Option<bool>,
+    cuda: Option<i32>,
+    verifies: Option<bool>,
 ) {
     if let Some(changes) = changes {
         CHANGES.store(changes, Ordering::Relaxed);
     }
-    for (flag, value) in [(PRINTS, prints), (ON_CPU, on_cpu), (RETAINS, retains)] {
+    if let Some(cuda) = cuda {
+        CUDA.store(cuda, Ordering::Relaxed);
+    }
+    for (flag, value) in [(PRINTS, prints), (ON_CPU, on_cpu), (RETAINS, retains), (VERIFIES, verifies)] {
         if let Some(value) = value {
             set_flag(flag, value);
         }
@@ -41,12 +52,18 @@ pub(crate) fn set_tapes(any: bool) {
     set_flag(TAPES, any);
 }
 
-fn set_flag(flag: u32, is_set: bool) {
+pub(crate) fn set_flag(flag: u32, is_set: bool) {
     if is_set {
         FLAGS.fetch_or(flag, Ordering::Relaxed);
     } else {
         FLAGS.fetch_and(!flag, Ordering::Relaxed);
     }
+}
+
+/// The number of the CUDA device that is the default device.
+#[inline]
+pub(crate) fn default_cuda() -> Option<u32> {
+    u32::try_from(CUDA.load(Ordering::Relaxed)).ok()
 }
 
 /// The count of changes of settings.

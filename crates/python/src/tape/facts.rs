@@ -141,6 +141,8 @@ impl Facts {
             compile: launch.key.options,
             options: None,
             on_tape: None,
+            stream: None,
+            block: 0,
         };
         job.run().map(drop)
     }

@@ -102,7 +102,7 @@ fn zero_one(gradient: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = gradient.py();
     if let Some(found) = array::CLASS.cast::<Array>(gradient).map(|found| found.get())
         && found.is_contiguous
-        && found.is_host
+        && found.place.is_host()
     {
         if let Some(span) = Span::of_array(&found.descriptor, found.elem.size()) {
             watch::before_write(span, false, &|| "tape.zero()".to_owned())?;

@@ -247,9 +247,10 @@ fn span_of(array: &Bound<'_, PyAny>) -> PyResult<Option<Span>> {
 }
 
 /// The device of a launch, as Python names it.
-fn device_name(device: Device) -> &'static str {
+fn device_name(device: Device) -> String {
     match device {
-        Device::Cpu => "cpu",
-        Device::Interp => "interp",
+        Device::Cpu => "cpu".to_owned(),
+        Device::Interp => "interp".to_owned(),
+        Device::Cuda(ordinal) => format!("cuda:{ordinal}"),
     }
 }

@@ -101,6 +101,6 @@ pub(crate) fn out_of_memory(error: OutOfMemory) -> PyErr {
 }
 
 /// The memory that an address lies in.
-pub(crate) fn memory_of(_span: Span) -> &'static dyn tape::Memory {
-    &HOST
+pub(crate) fn memory_of(span: Span) -> &'static dyn tape::Memory {
+    crate::cuda::memory_at(span.lo).unwrap_or(&HOST)
 }

@@ -1,0 +1,223 @@
+//! From optimized IR to a kernel on a CUDA device.
+//!
+//! In: a [`Unit`] and a [`CudaSpecialization`]. Out: loaded machine code, from this process, the disk cache, or LLVM and
+//! the driver's compiler. What is kept on disk is the machine code: the driver takes longer over PTX than LLVM over IR.
+
+use crate::cache::DiskCache;
+use crate::counters::{Mishap, Phase, record, record_mishap, timed};
+use crate::key::Key;
+use crate::unit::Unit;
+use codegen::nvptx::{self, Ptx, PtxOptions, Shape};
+use runtime_cuda::{Device, Kernel, LinkOptions, Module, driver, link};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Instant;
+
+/// What code for a GPU may rely on beyond the kernel's types. The launch checks it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CudaSpecialization {
+    /// Every array argument is row-major without gaps.
+    pub contiguous: bool,
+    /// Every array argument starts at a multiple of 16 bytes, and with `contiguous` so does every row of one.
+    pub aligned: bool,
+    /// Dimensions of the launch.
+    pub rank: u32,
+    /// The launch has more blocks than a grid may have.
+    pub strided: bool,
+    /// Threads of a block at most; 0 leaves it to the compiler.
+    pub max_threads: u32,
+    /// Registers of a thread at most; 0 leaves it to the driver.
+    pub max_registers: u32,
+}
+
+/// A kernel on a device, and what a launch must know of it.
+#[derive(Debug)]
+pub struct CudaCode {
+    pub kernel: Kernel,
+    pub shape: Shape,
+    /// Whether a check can fail.
+    pub has_checks: bool,
+    /// Whether its blocks wait for each other.
+    pub is_cooperative: bool,
+    pub shared_bytes: u32,
+}
+
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum CudaError {
+    /// The kernel cannot be compiled, now or later.
+    #[error(transparent)]
+    Code(#[from] codegen::Error),
+    #[error(transparent)]
+    Driver(#[from] runtime_cuda::Error),
+}
+
+type LoadedCode = HashMap<(u32, Key), Arc<CudaCode>>;
+
+/// Loaded code by device and key. It stays for good: a kernel of it may be running.
+static LOADED: Mutex<Option<LoadedCode>> = Mutex::new(None);
+
+/// Compiles a unit for a device, or finds it compiled.
+pub fn load_cuda(
+    unit: &Unit,
+    special: CudaSpecialization,
+    device: &'static Device,
+    disk: Option<&DiskCache>,
+) -> Result<Arc<CudaCode>, CudaError> {
+    let start = Instant::now();
+    let options = ptx_options(special, device.properties.sm, ptx_version(driver::version()?));
+    let key = cuda_key(unit, &options, special.max_registers)?;
+    let place = (device.ordinal, key);
+    if let Some(known) = loaded().as_ref().and_then(|codes| codes.get(&place).cloned()) {
+        record(Phase::Reused, start.elapsed());
+        return Ok(known);
+    }
+    let code = match read(&key, disk, device) {
+        Some(code) => code,
+        None => {
+            let ptx = timed(Phase::Generated, || nvptx::compile(&unit.module, unit.kernel, &options))?;
+            let image = timed(Phase::Assembled, || {
+                let options = LinkOptions { max_registers: special.max_registers, has_line_info: false };
+                link(device, &ptx.text, options)
+            })?;
+            let facts = Facts::of(&ptx);
+            if let Some(disk) = disk {
+                disk.write(&key, &facts.pack(&image));
+            }
+            timed(Phase::Loaded, || facts.load(device, &image))?
+        }
+    };
+    Ok(loaded().get_or_insert_default().entry(place).or_insert(Arc::new(code)).clone())
+}
+
+/// A unit's PTX for a device that need not be there: the newest version that this compiler writes.
+pub fn ptx(unit: &Unit, special: CudaSpecialization, sm: u32) -> Result<String, codegen::Error> {
+    let options = ptx_options(special, sm, PtxOptions::default().ptx);
+    nvptx::compile(&unit.module, unit.kernel, &options).map(|ptx| ptx.text)
+}
+
+fn ptx_options(special: CudaSpecialization, sm: u32, ptx: u32) -> PtxOptions {
+    let default = PtxOptions::default();
+    PtxOptions {
+        sm: nvptx::architecture(sm, ptx).unwrap_or(default.sm),
+        ptx,
+        contiguous: special.contiguous,
+        aligned: special.aligned,
+        rank: special.rank,
+        strided: special.strided,
+        max_threads: if special.max_threads == 0 { default.max_threads } else { special.max_threads },
+    }
+}
+
+/// The PTX version that comes with a CUDA version: 8.0 with 12.0, 9.0 with 13.0.
+fn ptx_version((major, minor): (u32, u32)) -> u32 {
+    match (major, minor) {
+        (12, 0..=5) => 80 + minor,
+        (12, _) => 79 + minor,
+        _ => (major - 4) * 10 + minor,
+    }
+}
+
+fn read(key: &Key, disk: Option<&DiskCache>, device: &'static Device) -> Option<CudaCode> {
+    let start = Instant::now();
+    let entry = disk?.read(key)?;
+    record(Phase::Cached, start.elapsed());
+    let loaded =
+        Facts::unpack(&entry).and_then(|(facts, image)| timed(Phase::Loaded, || facts.load(device, image)).ok());
+    if loaded.is_none() {
+        record_mishap(Mishap::Damaged);
+    }
+    loaded
+}
+
+/// What an entry on disk says besides the machine code, as text in its first line.
+struct Facts {
+    entry: String,
+    shared_bytes: u32,
+    has_checks: bool,
+    is_cooperative: bool,
+    shape: Shape,
+}
+
+impl Facts {
+    fn of(ptx: &Ptx) -> Facts {
+        let Ptx { entry, shared_bytes, has_checks, is_cooperative, shape, .. } = ptx;
+        let (has_checks, is_cooperative) = (*has_checks, *is_cooperative);
+        Facts { entry: entry.clone(), shared_bytes: *shared_bytes as u32, has_checks, is_cooperative, shape: *shape }
+    }
+
+    fn pack(&self, image: &[u8]) -> Vec<u8> {
+        let Facts { entry, shared_bytes, has_checks, is_cooperative, shape } = self;
+        let Shape { rank, max_threads, strided, width } = *shape;
+        let flags = [*has_checks, *is_cooperative, strided].map(u32::from);
+        let mut line = entry.clone();
+        for number in [*shared_bytes, rank, max_threads, width].into_iter().chain(flags) {
+            line.push_str(&format!(" {number}"));
+        }
+        line.push('\n');
+        let mut bytes = line.into_bytes();
+        bytes.extend_from_slice(image);
+        bytes
+    }
+
+    fn unpack(bytes: &[u8]) -> Option<(Facts, &[u8])> {
+        let end = bytes.iter().position(|&byte| byte == b'\n')?;
+        let mut words = std::str::from_utf8(&bytes[..end]).ok()?.split(' ');
+        let entry = words.next()?.to_owned();
+        let numbers = words.map(|word| word.parse::<u32>().ok()).collect::<Option<Vec<_>>>()?;
+        let &[shared_bytes, rank, max_threads, width, checks, cooperative, strided] = numbers.as_slice() else {
+            return None;
+        };
+        let shape = Shape { rank, max_threads, strided: strided != 0, width };
+        let (has_checks, is_cooperative) = (checks != 0, cooperative != 0);
+        Some((Facts { entry, shared_bytes, has_checks, is_cooperative, shape }, &bytes[end + 1..]))
+    }
+
+    fn load(&self, device: &'static Device, image: &[u8]) -> Result<CudaCode, runtime_cuda::Error> {
+        let kernel = Kernel::new(Module::load(device, image)?, &self.entry, 0)?;
+        let Facts { shared_bytes, has_checks, is_cooperative, shape, .. } = *self;
+        Ok(CudaCode { kernel, shape, has_checks, is_cooperative, shared_bytes })
+    }
+}
+
+fn loaded() -> MutexGuard<'static, Option<LoadedCode>> {
+    LOADED.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// The name of a unit's machine code: the IR's text and all else that decides what LLVM and the driver make of it.
+fn cuda_key(unit: &Unit, options: &PtxOptions, max_registers: u32) -> Result<Key, runtime_cuda::Error> {
+    let text = unit.module.to_string();
+    let (major, minor) = driver::version()?;
+    let fast_math = unit.module.fast_math;
+    let target = format!("{options:?} fast_math {fast_math} registers {max_registers} driver {major}.{minor}");
+    Ok(Key::new(&[
+        text.as_bytes(),
+        b"cuda",
+        target.as_bytes(),
+        env!("CARGO_PKG_VERSION").as_bytes(),
+        codegen::llvm_version().as_bytes(),
+    ]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ptx_versions_follow_those_of_cuda() {
+        let versions = [(12, 0), (12, 5), (12, 6), (12, 8), (12, 9), (13, 0), (13, 1)];
+        assert_eq!(versions.map(ptx_version), [80, 85, 85, 87, 88, 90, 91]);
+    }
+
+    #[test]
+    fn an_entry_on_disk_says_how_to_launch() {
+        let shape = Shape { rank: 2, max_threads: 256, strided: true, width: 4 };
+        let entry = "gs_kernel_f".to_owned();
+        let facts = Facts { entry, shared_bytes: 1024, has_checks: true, is_cooperative: false, shape };
+        let bytes = facts.pack(b"\x7fELF\n");
+        let Some((found, image)) = Facts::unpack(&bytes) else { panic!("not read back") };
+        assert_eq!((found.entry.as_str(), found.shared_bytes, found.has_checks), ("gs_kernel_f", 1024, true));
+        assert_eq!((found.shape, found.is_cooperative, image), (shape, false, &b"\x7fELF\n"[..]));
+        assert!(Facts::unpack(b"\x7fELF").is_none());
+        assert!(Facts::unpack(b"gs_kernel_f 1 2\n\x7fELF").is_none());
+    }
+}

@@ -1,0 +1,70 @@
+//! Lists, tuples and shapes of Python's own classes, read without running Python code.
+
+use crate::launch::Grid;
+use crate::pack::plain_int;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+use runtime::LaunchBounds;
+use runtime::abi::MAX_RANK;
+
+const MAX_EXTENT: i64 = i32::MAX as i64;
+
+/// Arguments in a list or tuple of Python's own class.
+pub(crate) enum Items<'a, 'py> {
+    List(&'a Bound<'py, PyList>),
+    Tuple(&'a Bound<'py, PyTuple>),
+}
+
+impl<'a, 'py> Items<'a, 'py> {
+    #[inline(always)]
+    pub(crate) fn of(value: &'a Bound<'py, PyAny>) -> Option<Items<'a, 'py>> {
+        if let Ok(list) = value.cast_exact::<PyList>() {
+            return Some(Items::List(list));
+        }
+        value.cast_exact::<PyTuple>().ok().map(Items::Tuple)
+    }
+
+    #[inline(always)]
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Items::List(list) => list.len(),
+            Items::Tuple(tuple) => tuple.len(),
+        }
+    }
+
+    /// An item by number, without a reference taken: it lives until the list is changed.
+    #[inline(always)]
+    pub(crate) fn get(&self, index: usize) -> Option<Borrowed<'a, 'py, PyAny>> {
+        // SAFETY: a list and a tuple, which hold the item while nothing changes them; a wrong number gives null, with
+        // an exception that there is no way to: the callers count to `len`.
+        unsafe {
+            let (py, item) = match self {
+                Items::List(list) => (list.py(), ffi::PyList_GetItem(list.as_ptr(), index as ffi::Py_ssize_t)),
+                Items::Tuple(tuple) => (tuple.py(), ffi::PyTuple_GetItem(tuple.as_ptr(), index as ffi::Py_ssize_t)),
+            };
+            Borrowed::from_ptr_or_opt(py, item)
+        }
+    }
+}
+
+/// A shape of exact Python ints, with at least one thread.
+#[inline(always)]
+pub(crate) fn plain_grid(dim: &Bound<'_, PyAny>) -> Option<Grid> {
+    let extent = |item: &Bound<'_, PyAny>| plain_int(item).filter(|extent| (1..=MAX_EXTENT).contains(extent));
+    let mut bounds = LaunchBounds { extents: [1; MAX_RANK] };
+    if let Some(n_threads) = extent(dim) {
+        bounds.extents[0] = n_threads;
+        return Some(Grid { bounds, rank: 1, n_threads });
+    }
+    let items = Items::of(dim)?;
+    let rank = items.len();
+    if !(1..=MAX_RANK).contains(&rank) {
+        return None;
+    }
+    for (index, place) in bounds.extents[..rank].iter_mut().enumerate() {
+        let item = items.get(index)?;
+        *place = extent(&item)?;
+    }
+    Some(Grid { bounds, rank: rank as u32, n_threads: bounds.n_threads()? })
+}

@@ -1,0 +1,37 @@
+//! NVIDIA devices: contexts, memory, streams, events, graphs, loaded kernels and their launches, by the driver alone.
+//!
+//! In: PTX or machine code, packed arguments, addresses. Out: work on a stream, and errors that name the call.
+//! The driver is looked for when something of this crate is first asked for; nothing is linked and no toolkit is
+//! needed. Contexts are the devices' primary ones, which PyTorch, CuPy and JAX use too, so memory and streams can be
+//! shared with them.
+//!
+//! ```no_run
+//! use runtime_cuda::{Device, MemoryKind};
+//! let device = Device::get(0)?;
+//! let memory = device.allocate(MemoryKind::Device, 1024)?;
+//! // SAFETY: the memory has that many bytes.
+//! unsafe { device.current_stream().fill(memory.ptr(), 0, 1024)? };
+//! device.synchronize()?;
+//! # Ok::<(), runtime_cuda::Error>(())
+//! ```
+
+mod device;
+pub mod driver;
+mod error;
+mod event;
+mod fault;
+mod graph;
+mod launch;
+mod memory;
+mod module;
+mod stream;
+
+pub use device::{Device, Entered};
+pub use error::Error;
+pub use event::{Event, EventOptions};
+pub use fault::Slot;
+pub use graph::{Graph, begin_capture, end_capture};
+pub use launch::{Kernel, Shape};
+pub use memory::{Allocation, MemoryKind, PointerPlace, pointer_place};
+pub use module::{FunctionProperties, LinkOptions, Module, link};
+pub use stream::{RawStream, Stream};

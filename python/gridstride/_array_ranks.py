@@ -1,0 +1,39 @@
+"""`array1d` to `array4d`, and the annotation of arrays that functions make."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gridstride._array import ArrayAnnotation, array
+
+
+class array1d(array):  # noqa: N801
+    """`array` of 1 dimension, as annotation and constructor."""
+
+    def __new__(cls, *args: Any, **options: Any) -> Any:
+        return array(*args, **{"ndim": cls._default_ndim, **options})
+
+
+class array2d(array1d):  # noqa: N801
+    """`array` of 2 dimensions, as annotation and constructor."""
+
+    _default_ndim = 2
+
+
+class array3d(array1d):  # noqa: N801
+    """`array` of 3 dimensions, as annotation and constructor."""
+
+    _default_ndim = 3
+
+
+class array4d(array1d):  # noqa: N801
+    """`array` of 4 dimensions, as annotation and constructor."""
+
+    _default_ndim = 4
+
+
+class fixedarray(array):  # noqa: N801 - Warp's name
+    """Annotation of a function's result: an array that the function made with `wp.zeros(shape=…)`."""
+
+    def __new__(cls, dtype: Any = Any, shape: Any = None) -> Any:
+        return ArrayAnnotation(dtype, 1 if shape is None or isinstance(shape, int) else len(shape))

@@ -1,0 +1,201 @@
+"""Memory pools of CUDA devices, access between devices, and allocators of one's own.
+
+A pool hands out memory in the order of streams, without waiting for the device. Each device has one, in use by default.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gridstride import _native
+from gridstride._device import Device, DeviceLike, get_device, get_devices
+
+
+def _cuda_device(device: DeviceLike) -> Device:
+    found = get_device(device)
+    if not found.is_cuda:
+        raise ValueError(f"device {found} has no memory pool: it is not a CUDA device")
+    return found
+
+
+def is_mempool_supported(device: DeviceLike) -> bool:
+    """Whether the device has stream-ordered memory pools: the CPU has not."""
+    return get_device(device).is_mempool_supported
+
+
+def is_mempool_enabled(device: DeviceLike) -> bool:
+    """Whether a memory pool is in use: not on the CPU."""
+    return get_device(device).is_mempool_enabled
+
+
+def set_mempool_enabled(device: DeviceLike, enable: bool) -> None:
+    """Takes memory from the device's pool, or from the driver directly. Raises `RuntimeError` without a pool."""
+    found = get_device(device)
+    if found.is_cuda:
+        _native.cuda_pool_enabled(found.ordinal, enable)
+    elif enable:
+        raise ValueError("memory pools are those of CUDA devices")
+
+
+def set_mempool_release_threshold(device: DeviceLike, threshold: int | float) -> None:
+    """Bytes that the pool keeps although nobody uses them; a float of 0 to 1 is a part of the device's memory."""
+    found = _cuda_device(device)
+    if threshold < 0:
+        raise ValueError(f"a threshold is 0 or more, not {threshold}")
+    if isinstance(threshold, float) and threshold <= 1.0:
+        threshold = int(threshold * found.total_memory)
+    _native.cuda_pool_threshold(found.ordinal, int(threshold))
+
+
+def get_mempool_release_threshold(device: DeviceLike = None) -> int:
+    """Bytes that the pool keeps although nobody uses them."""
+    return _native.cuda_pool_threshold(_cuda_device(device).ordinal)
+
+
+def get_mempool_used_mem_current(device: DeviceLike = None) -> int:
+    """Bytes of the pool that are in use."""
+    return _native.cuda_pool_used(_cuda_device(device).ordinal)[0]
+
+
+def get_mempool_used_mem_high(device: DeviceLike = None) -> int:
+    """Bytes of the pool that were in use at most."""
+    return _native.cuda_pool_used(_cuda_device(device).ordinal)[1]
+
+
+def is_peer_access_supported(target_device: DeviceLike, peer_device: DeviceLike) -> bool:
+    """Whether kernels of `peer_device` can read memory of `target_device`."""
+    target, peer = get_device(target_device), get_device(peer_device)
+    return target.is_cuda and peer.is_cuda and _native.cuda_can_access(peer.ordinal, target.ordinal)
+
+
+def is_peer_access_enabled(target_device: DeviceLike, peer_device: DeviceLike) -> bool:
+    """Whether kernels of `peer_device` read memory of `target_device`."""
+    target, peer = get_device(target_device), get_device(peer_device)
+    return target.is_cuda and peer.is_cuda and _native.cuda_has_access(peer.ordinal, target.ordinal)
+
+
+def set_peer_access_enabled(target_device: DeviceLike, peer_device: DeviceLike, enable: bool) -> None:
+    """Lets kernels of `peer_device` read and write memory of `target_device`, or no longer."""
+    target, peer = get_device(target_device), get_device(peer_device)
+    if target is peer:
+        return
+    if not is_peer_access_supported(target, peer):
+        if enable:
+            raise RuntimeError(f"device {peer} cannot access the memory of device {target}")
+        return
+    _native.cuda_set_access(peer.ordinal, target.ordinal, enable)
+
+
+# Both kinds of memory are shared together.
+is_mempool_access_supported = is_peer_access_supported
+is_mempool_access_enabled = is_peer_access_enabled
+set_mempool_access_enabled = set_peer_access_enabled
+
+
+class _Switch:
+    """Turns something on or off within a `with` block."""
+
+    def __init__(self, *devices: DeviceLike, enable: bool) -> None:
+        self.devices = devices
+        self.enable = enable
+
+    def _get(self) -> bool:
+        raise NotImplementedError
+
+    def _set(self, enable: bool) -> None:
+        raise NotImplementedError
+
+    def __enter__(self) -> None:
+        self._saved = self._get()
+        self._set(self.enable)
+
+    def __exit__(self, *error: object) -> None:
+        self._set(self._saved)
+
+
+class ScopedMempool(_Switch):
+    """Takes memory from the device's pool, or not, within a `with` block."""
+
+    def __init__(self, device: DeviceLike, enable: bool) -> None:
+        super().__init__(device, enable=enable)
+
+    def _get(self) -> bool:
+        return is_mempool_enabled(*self.devices)
+
+    def _set(self, enable: bool) -> None:
+        set_mempool_enabled(*self.devices, enable)
+
+
+class ScopedPeerAccess(_Switch):
+    """Lets kernels of one device use memory of another within a `with` block."""
+
+    def __init__(self, target_device: DeviceLike, peer_device: DeviceLike, enable: bool) -> None:
+        super().__init__(target_device, peer_device, enable=enable)
+
+    def _get(self) -> bool:
+        return is_peer_access_enabled(*self.devices)
+
+    def _set(self, enable: bool) -> None:
+        set_peer_access_enabled(*self.devices, enable)
+
+
+ScopedMempoolAccess = ScopedPeerAccess
+
+_allocators: dict[int, Any] = {}
+
+
+class CudaManagedAllocator:
+    """Makes arrays of a CUDA device from managed memory, which the host reads and writes by the same address."""
+
+    def allocate(self, n_bytes: int, device: DeviceLike = None) -> Any:
+        """A buffer of that size."""
+        return _native.CudaBuffer(_cuda_device(device).ordinal, n_bytes, "managed")
+
+
+def set_cuda_allocator(allocator: Any) -> None:
+    """Uses an allocator for arrays of every CUDA device; None for the usual one."""
+    for device in get_devices():
+        if device.is_cuda:
+            set_device_allocator(device, allocator)
+
+
+def set_device_allocator(device: DeviceLike, allocator: Any) -> None:
+    """Uses an allocator for arrays of a CUDA device; None for the usual one.
+
+    An allocator is a `CudaManagedAllocator`, or any object whose `allocate(n_bytes, device)` gives an object with an
+    address `ptr`, which is freed when nothing refers to that object any more.
+    """
+    if allocator is not None and not hasattr(allocator, "allocate"):
+        raise TypeError(f"an allocator has a method `allocate`, which {allocator!r} has not")
+    _allocators[_cuda_device(device).ordinal] = allocator
+
+
+def get_device_allocator(device: DeviceLike) -> Any:
+    """The allocator in use on a CUDA device; None for the usual one."""
+    return _allocators.get(_cuda_device(device).ordinal)
+
+
+class ScopedAllocator:
+    """Uses an allocator for arrays of a CUDA device within a `with` block."""
+
+    def __init__(self, device: DeviceLike, allocator: Any) -> None:
+        self.device = _cuda_device(device)
+        self.allocator = allocator
+
+    def __enter__(self) -> Any:
+        self._saved = get_device_allocator(self.device)
+        set_device_allocator(self.device, self.allocator)
+        return self.allocator
+
+    def __exit__(self, *error: object) -> None:
+        set_device_allocator(self.device, self._saved)
+
+
+def buffer(ordinal: int, n_bytes: int) -> tuple[Any, str]:
+    """Memory for an array of a CUDA device, and what it is called."""
+    allocator = _allocators.get(ordinal)
+    if allocator is None:
+        return _native.CudaBuffer(ordinal, n_bytes), f"cuda:{ordinal}"
+    found = allocator.allocate(n_bytes, f"cuda:{ordinal}")
+    is_managed = isinstance(allocator, CudaManagedAllocator)
+    return found, f"managed:{ordinal}" if is_managed else f"cuda:{ordinal}"
