@@ -192,7 +192,8 @@ def launch(
         block_dim: Threads of a block at most, on a GPU.
         max_blocks, record_tape: Accepted; without effect.
         adjoint: Run the kernel's adjoint kernel instead, for arguments as they were before the kernel ran.
-        adj_inputs, adj_outputs: Arrays for the gradients of the arguments, None where none is wanted: those of what the
+        adj_inputs, adj_outputs: Arrays for the gradients of the arguments, None for
+            their own `grad`: those of what the
             kernel read grow, those of what it wrote come in and become zero.
 
     Raises:
@@ -249,7 +250,10 @@ def _backward(kernel: Kernel, dim: Any, args: list[Any], gradients: list[Any], a
     from gridstride import _create
 
     gradients += [None] * (len(args) - len(gradients))
-    gradients = [one if isinstance(one, (_native.Array, struct_base)) else None for one in gradients]
+    gradients = [
+        given if isinstance(given, (_native.Array, struct_base)) else getattr(one, "grad", None)
+        for given, one in zip(gradients, args, strict=True)
+    ]
     options = kernel.compile_options()
     rank = 1 if isinstance(dim, int) else len(dim)
     facts = _native.adjoint_facts(kernel, args, options, rank)

@@ -153,7 +153,7 @@ class _Program:
 
 def _numbers(values: np.ndarray) -> np.ndarray:
     """An array's numbers in double precision, flat."""
-    return np.asarray(values, dtype=np.float64).ravel()
+    return np.array(values, dtype=np.float64).ravel()
 
 
 def _to_array(jacobian: np.ndarray, source: array) -> array:
