@@ -3,7 +3,7 @@
     python benches/gradients.py [--launches 1000] [--particles 1000] [--rounds 15]
 
 Particles under gravity and drag bounce off the ground, one launch a step, every state in arrays of its own; the loss is
-their squared distance from a target. The machine may be busy: both systems take turns, and the figures are the least and
+their squared distance from a target. The machine may be busy: both take turns, and the figures are the least and
 the median of the rounds. The gradient of the initial velocity is compared with central differences in double precision.
 """
 
