@@ -4,6 +4,8 @@
 //! run: @f(3.0, [1, 2]) == (12.0, nan)         a scalar, a vector or an array; two results
 //! run: @f(0) faults assert                    the run ends with a report of that kind
 //! run: @k([1.0, 2.0], 3.0) over 2 == [3.0, 6.0]   a launch of two threads; what its arrays hold afterwards
+//! run: @b([0]) over blocks 2, 1 of 32 == [64]     a launch of two blocks of 32 threads, x first; `shared N` behind it
+//!                                                 gives dynamic shared bytes, `checked` looks for races (interpreter)
 //! ```
 //!
 //! Components of vectors, matrices, structs and elements of arrays stand in brackets; arrays of more dimensions in
@@ -13,15 +15,21 @@ use crate::cpu;
 use interp::{InterpValue, Program};
 use ir::literal::{parse_const, print_const};
 use ir::{Const, FuncRef, FunctionKind, Module, Scalar, Type};
-use runtime::{Fault, FaultRecord, LaunchBounds};
+use runtime::{BlockBounds, Fault, FaultRecord, LaunchBounds};
 
 /// One run line, read against the types of the function it calls.
 #[derive(Debug)]
 pub struct Run {
     func: String,
     args: Vec<Arg>,
-    bounds: LaunchBounds,
+    bounds: Bounds,
     expected: Expected,
+}
+
+#[derive(Clone, Debug)]
+enum Bounds {
+    Threads(LaunchBounds),
+    Blocks { bounds: BlockBounds, is_checked: bool },
 }
 
 /// A parsed argument. Arrays own their elements, so that each run starts from fresh ones.
@@ -57,7 +65,11 @@ impl Run {
             args.push(text.arg(param.ty)?);
         }
         text.expect(")")?;
-        let bounds = launch_bounds(text.rest)?;
+        let bounds = if func.kind.is_kernel() && func.kind != FunctionKind::Kernel {
+            block_bounds(text.rest)?
+        } else {
+            Bounds::Threads(launch_bounds(text.rest)?)
+        };
         let expected = match outcome {
             Outcome::Fault(kind) => Expected::Fault(kind.to_string()),
             Outcome::Values(values) => {
@@ -89,9 +101,14 @@ impl Run {
         let func = module.find(&self.func).ok_or("the function is gone")?;
         let program = Program::new(&expanded(module));
         let (args, memory) = lay_out(&self.args);
-        if module.func(func).kind == FunctionKind::Kernel {
+        if module.func(func).kind.is_kernel() {
             let fault = Fault::default();
-            program.launch(func, &cpu::pack(&args), &self.bounds, &fault);
+            match &self.bounds {
+                Bounds::Threads(bounds) => program.launch(func, &cpu::pack(&args), bounds, &fault),
+                Bounds::Blocks { bounds, is_checked } => {
+                    program.launch_blocks(func, &cpu::pack(&args), bounds, &fault, *is_checked);
+                }
+            }
             return Ok(outcome(module, &fault, || read_arrays(&self.args, &memory)));
         }
         match program.call(func, &args) {
@@ -106,8 +123,12 @@ impl Run {
         let func = module.find(&self.func).ok_or("the function is gone")?;
         let (args, memory) = lay_out(&self.args);
         let fault = Fault::default();
-        if module.func(func).kind == FunctionKind::Kernel {
-            cpu::launch(module, func, &args, &self.bounds, &fault)?;
+        if let Bounds::Blocks { is_checked, .. } = &self.bounds {
+            let _ = is_checked;
+            return Ok(None);
+        }
+        if let (true, Bounds::Threads(bounds)) = (module.func(func).kind.is_kernel(), &self.bounds) {
+            cpu::launch(module, func, &args, bounds, &fault)?;
             return Ok(Some(outcome(module, &fault, || read_arrays(&self.args, &memory))));
         }
         let Some(results) = cpu::call(module, func, &args, &fault)? else { return Ok(None) };
@@ -130,6 +151,9 @@ fn outcome(module: &Module, fault: &Fault, values: impl FnOnce() -> Vec<String>)
 fn fault_kind(module: &Module, record: &FaultRecord) -> String {
     match module.sites.get(record.site as usize) {
         Some(site) => site.kind.name().to_string(),
+        None if record.site == interp::DIVERGENCE => "divergence".to_string(),
+        None if record.site == interp::RACE => "race".to_string(),
+        None if record.site == interp::UNINITIALIZED => "uninitialized".to_string(),
         None => "unchecked".to_string(),
     }
 }
@@ -162,6 +186,26 @@ fn launch_bounds(text: &str) -> Result<LaunchBounds, String> {
         *slot = extent.trim().parse().map_err(|_| format!("`{extent}` is no extent"))?;
     }
     Ok(bounds)
+}
+
+/// `over blocks 2, 1 of 32, 4 shared 64 checked`; the last two words may be missing.
+fn block_bounds(text: &str) -> Result<Bounds, String> {
+    let mut bounds = BlockBounds { grid: [1; 3], block: [1; 3], dynamic_shared: 0 };
+    let text = text.trim().strip_prefix("over blocks").ok_or("expected `over blocks GRID of BLOCK`")?;
+    let number = |text: &str| text.trim().parse::<i64>().map_err(|_| format!("`{text}` is no number"));
+    let (text, is_checked) = match text.trim().strip_suffix("checked") {
+        Some(text) => (text, true),
+        None => (text, false),
+    };
+    let (text, shared) = text.split_once("shared").unwrap_or((text, "0"));
+    bounds.dynamic_shared = number(shared)?;
+    let (grid, block) = text.split_once("of").ok_or("expected `of`")?;
+    for (extents, list) in [(&mut bounds.grid, grid), (&mut bounds.block, block)] {
+        for (slot, extent) in extents.iter_mut().zip(list.split(',')) {
+            *slot = number(extent)?;
+        }
+    }
+    Ok(Bounds::Blocks { bounds, is_checked })
 }
 
 /// Arguments with their arrays in memory of their own.

@@ -4,6 +4,8 @@
 //! after the other, with jumps for control flow.
 
 use crate::scalar::{Binary, Ternary, Unary};
+use diagnostics::Span;
+use ir::{ShuffleMode, VoteMode};
 use runtime::atomics::{Cas, Rmw};
 
 /// The place of a word in a frame.
@@ -60,6 +62,7 @@ pub(crate) struct Place {
     pub(crate) offset: u64,
     /// Dynamic steps: the index's slot, how many there are, and the bytes of one.
     pub(crate) path: Box<[(Slot, u64, u64)]>,
+    pub(crate) span: Span,
 }
 
 /// A load or store.
@@ -178,6 +181,11 @@ pub(crate) enum Check {
         index: Slot,
         extent: Slot,
     },
+    Converged {
+        holds: Slot,
+        thread: Slot,
+        place: Slot,
+    },
     /// Each of `n` words from `value` satisfies `test`.
     Each {
         value: Slot,
@@ -277,6 +285,28 @@ pub(crate) enum Step {
         dst: Slot,
         dim: u32,
     },
+    Position {
+        dst: Slot,
+        position: Position,
+    },
+    SharedArray {
+        pointer: Slot,
+        offset: u64,
+    },
+    DynamicShared {
+        dst: Slot,
+        offset: Slot,
+        elem_size: u64,
+    },
+    ThreadSlots(Box<ThreadSlots>),
+    /// Waits for other threads. The scheduler does what it says and lets the thread go on behind it.
+    Sync(Box<Sync>),
+    /// Begins with the first thread of the block.
+    ThreadsEnter,
+    /// Goes on with the next thread of the block, where there is one.
+    ThreadsNext {
+        body: u32,
+    },
     Check {
         check: Box<Check>,
         site: u32,
@@ -302,6 +332,52 @@ pub(crate) enum Step {
     },
     Return,
     Unreachable,
+}
+
+/// Where a thread is in its launch over thread blocks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Position {
+    ThreadIndex(u32),
+    BlockIndex(u32),
+    BlockExtent(u32),
+    GridExtent(u32),
+    Lane,
+}
+
+/// An array with elements for each thread of the block.
+#[derive(Debug)]
+pub(crate) struct ThreadSlots {
+    pub(crate) pointer: Slot,
+    /// Extents before the last.
+    pub(crate) extents: Box<[u64]>,
+    pub(crate) elem_size: u64,
+}
+
+/// An op that communicates between threads.
+#[derive(Debug)]
+pub(crate) struct Sync {
+    pub(crate) kind: SyncKind,
+    pub(crate) span: Span,
+    /// The op's operands and results, one word each.
+    pub(crate) operands: Box<[Slot]>,
+    pub(crate) results: Box<[Slot]>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SyncKind {
+    Barrier,
+    Count,
+    And,
+    Or,
+    Grid,
+    Warp,
+    /// Waits for no one.
+    Fence,
+    Shuffle(ShuffleMode),
+    Vote(VoteMode),
+    MatchAny,
+    MatchAll,
+    Active,
 }
 
 #[derive(Debug)]

@@ -25,15 +25,18 @@
 //! assert_eq!(results.unwrap(), [InterpValue::f32(12.0)]);
 //! ```
 
+mod block;
 mod code;
 mod lower;
 mod memory;
 mod run;
 pub mod scalar;
+mod shadow;
 mod value;
+mod warp;
 
 use code::Code;
-use ir::{FuncRef, Module, Type};
+use ir::{FuncRef, FunctionKind, Module, Type};
 use run::{Stop, Thread};
 use runtime::abi::MAX_RANK;
 use runtime::{Fault, FaultRecord, LaunchBounds};
@@ -42,6 +45,17 @@ pub use value::InterpValue;
 
 /// The site of a failure that no check op reported.
 pub const UNCHECKED: u32 = u32::MAX;
+
+/// The site of a barrier that not all threads of a block reach. Values: the barrier's span (file, start, end), the span
+/// of where another thread waits instead, or no span where it has ended, and that thread's linear index.
+pub const DIVERGENCE: u32 = u32::MAX - 1;
+
+/// The site of two accesses to one place without order, found in checked launches. Values: the span of the later access,
+/// the span of the earlier one, the block and the linear index of the thread that made it.
+pub const RACE: u32 = u32::MAX - 2;
+
+/// The site of a read of shared memory that no thread stored to, found in checked launches. Values: the read's span.
+pub const UNINITIALIZED: u32 = u32::MAX - 3;
 
 /// Calls nested deeper than this end the thread.
 pub const MAX_CALL_DEPTH: usize = 256;
@@ -62,10 +76,13 @@ pub enum Error {
 pub struct Program {
     codes: Vec<Code>,
     signatures: Vec<Signature>,
+    /// Bytes of all shared arrays.
+    shared: u64,
 }
 
 #[derive(Debug)]
 struct Signature {
+    kind: FunctionKind,
     params: Vec<Type>,
     results: Vec<Type>,
 }
@@ -84,13 +101,13 @@ impl Program {
     /// Makes a module ready. The verifier accepts it; on any other this panics.
     pub fn new(module: &Module) -> Program {
         let signature = |func: &ir::Function| Signature {
+            kind: func.kind,
             params: func.params.iter().map(|param| param.ty).collect(),
             results: func.results.clone(),
         };
-        Program {
-            codes: module.funcs.iter().map(|func| lower::lower(module, func)).collect(),
-            signatures: module.funcs.iter().map(signature).collect(),
-        }
+        let mut shared = 0;
+        let codes = module.funcs.iter().map(|func| lower::lower(module, func, &mut shared)).collect();
+        Program { codes, signatures: module.funcs.iter().map(signature).collect(), shared }
     }
 
     /// Calls a function. Arrays among the arguments are descriptors, which must be true: memory lies behind every
@@ -110,6 +127,7 @@ impl Program {
             Ok(()) => {}
             Err(Stop::Fault(record)) => return Err(Error::Fault(*record)),
             Err(Stop::TooDeep) => return Err(Error::TooDeep),
+            Err(Stop::Wait) => panic!("a function without a block waits for other threads"),
         }
         let mut words = &frame[code.n_param_words..code.n_param_words + code.n_result_words];
         let take = |&ty: &Type| {
@@ -140,6 +158,7 @@ impl Program {
             match unsafe { thread.run(code, &mut frame) } {
                 Ok(()) => {}
                 Err(Stop::Fault(record)) => fault.report(*record),
+                Err(Stop::Wait) => panic!("a thread without a block waits for others"),
                 Err(Stop::TooDeep) => {
                     fault.report(FaultRecord { site: UNCHECKED, thread: thread.tid, values: Vec::new() });
                 }

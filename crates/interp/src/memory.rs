@@ -73,6 +73,18 @@ pub(crate) unsafe fn store(access: &Access, frame: &[u64]) -> Option<()> {
     Some(())
 }
 
+/// Whether a store to `address` would change what is there.
+///
+/// # Safety
+/// As for [`store`]; `address` is where it goes.
+pub(crate) unsafe fn changes(access: &Access, address: u64, frame: &[u64]) -> bool {
+    let words = &frame[access.value as usize..][..access.pieces.len()];
+    words.iter().zip(&access.pieces).any(|(&word, piece)| {
+        // SAFETY: as in `store`.
+        word != unsafe { read(address.wrapping_add(piece.offset), piece.width) }
+    })
+}
+
 /// # Safety
 /// As many bytes as `width` says lie at `address`; no alignment is needed.
 unsafe fn read(address: u64, width: Width) -> u64 {

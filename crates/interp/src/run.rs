@@ -1,15 +1,27 @@
 //! Runs steps.
 
-use crate::code::{ArrayFromAddress, Check, Code, DynamicComponent, ForEnter, LocalArray, MatMul, Step};
+use crate::block::Seat;
+use crate::code::{ArrayFromAddress, CallStep, Check, Code, DynamicComponent, ForEnter, LocalArray, MatMul, Step};
+use crate::code::{SyncKind, ThreadSlots};
+use crate::shadow::Touch;
 use crate::{MAX_CALL_DEPTH, UNCHECKED, memory};
 use runtime::FaultRecord;
 use runtime::abi::MAX_RANK;
 
-/// Why a thread ends early.
+/// Why a thread ends early, or for the time being.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
     Fault(Box<FaultRecord>),
     TooDeep,
+    /// It waits for other threads of its block.
+    Wait,
+}
+
+/// A function in the middle of which a thread waits.
+pub(crate) struct Paused {
+    pub(crate) callee: u32,
+    pub(crate) frame: Vec<u64>,
+    pub(crate) pc: usize,
 }
 
 /// One thread of a launch, or one call.
@@ -20,11 +32,18 @@ pub(crate) struct Thread<'p> {
     depth: usize,
     /// Memory of local arrays; it lives until the thread ends.
     locals: Vec<Box<[u64]>>,
+    /// Where the thread is, in a launch over thread blocks.
+    pub(crate) seat: Option<Seat<'p>>,
+    /// Where the kernel's own function waits or has ended: the step after.
+    pub(crate) pc: usize,
+    /// The functions that it has called when it waits, innermost first.
+    pub(crate) paused: Vec<Paused>,
 }
 
 impl<'p> Thread<'p> {
     pub(crate) fn new(codes: &'p [Code], extents: [i64; MAX_RANK]) -> Thread<'p> {
-        Thread { codes, tid: [0; MAX_RANK], extents, depth: 0, locals: Vec::new() }
+        let (tid, locals, paused) = ([0; MAX_RANK], Vec::new(), Vec::new());
+        Thread { codes, tid, extents, depth: 0, locals, seat: None, pc: 0, paused }
     }
 
     /// Ends the thread; the next one may use the same frame.
@@ -34,19 +53,28 @@ impl<'p> Thread<'p> {
         }
         self.locals.clear();
         self.depth = 0;
+        self.pc = 0;
     }
 
-    fn fault(&self, site: u32, values: Vec<i64>) -> Stop {
+    pub(crate) fn fault(&self, site: u32, values: Vec<i64>) -> Stop {
         Stop::Fault(Box::new(FaultRecord { site, thread: self.tid, values }))
     }
 
-    /// Runs `code` until it returns.
+    /// Whether an address lies in a local array.
+    pub(crate) fn is_local(&self, address: u64) -> bool {
+        self.locals.iter().any(|words| {
+            let start = words.as_ptr() as u64;
+            (start..start + 8 * words.len() as u64).contains(&address)
+        })
+    }
+
+    /// Runs `code` from step `pc` on until it returns, or waits.
     ///
     /// # Safety
     /// Descriptors of arrays in the frame, and of those that memory holds, are true (`memory`).
     pub(crate) unsafe fn run(&mut self, code: &Code, frame: &mut [u64]) -> Result<(), Stop> {
         let frame = &mut frame[..code.template.len()];
-        let mut pc = 0;
+        let mut pc = self.pc;
         loop {
             let step = &code.steps[pc];
             pc += 1;
@@ -84,18 +112,33 @@ impl<'p> Thread<'p> {
                     }
                 }
                 Step::Load(access) => {
+                    if let Some(seat) = &self.seat
+                        && seat.is_checked()
+                    {
+                        self.watch(&access.place, Touch::Load(access), frame)?;
+                    }
                     // SAFETY: the caller's promise.
                     if unsafe { memory::load(access, frame) }.is_none() {
                         return Err(self.fault(UNCHECKED, access.place.values(frame)));
                     }
                 }
                 Step::Store(access) => {
+                    if let Some(seat) = &self.seat
+                        && seat.is_checked()
+                    {
+                        self.watch(&access.place, Touch::Store(access), frame)?;
+                    }
                     // SAFETY: the caller's promise.
                     if unsafe { memory::store(access, frame) }.is_none() {
                         return Err(self.fault(UNCHECKED, access.place.values(frame)));
                     }
                 }
                 Step::Atomic(access) => {
+                    if let Some(seat) = &self.seat
+                        && seat.is_checked()
+                    {
+                        self.watch(&access.place, Touch::Atomic(access), frame)?;
+                    }
                     // SAFETY: the caller's promise.
                     if unsafe { memory::atomic(access, frame) }.is_none() {
                         return Err(self.fault(UNCHECKED, access.place.values(frame)));
@@ -112,7 +155,30 @@ impl<'p> Thread<'p> {
                         return Err(self.fault(*site, values));
                     }
                 }
-                Step::Return => return Ok(()),
+                Step::Return => {
+                    self.pc = pc;
+                    return Ok(());
+                }
+                Step::Sync(sync) if sync.kind == SyncKind::Fence => self.fence(),
+                Step::Sync(_) => {
+                    self.pc = pc;
+                    return Err(Stop::Wait);
+                }
+                Step::ThreadsEnter => self.sit(0),
+                Step::ThreadsNext { body } => {
+                    if self.sit_next() {
+                        pc = *body as usize;
+                    }
+                }
+                Step::Call(call) => {
+                    // SAFETY: the caller's promise holds for what it passes on.
+                    let called = unsafe { self.call(call, frame) };
+                    if called == Err(Stop::Wait) {
+                        // The call goes on where it waits when this step runs again.
+                        self.pc = pc - 1;
+                    }
+                    called?;
+                }
                 Step::Unreachable => return Err(self.fault(UNCHECKED, Vec::new())),
                 // SAFETY: the caller's promise.
                 step => unsafe { self.rare(step, frame)? },
@@ -180,26 +246,13 @@ impl<'p> Thread<'p> {
                 let args: Vec<u64> = print.args.iter().map(|(slot, widen)| widen(frame[*slot as usize])).collect();
                 runtime::format::print(&print.format, &args);
             }
-            Step::Call(call) => {
-                if self.depth >= MAX_CALL_DEPTH {
-                    return Err(Stop::TooDeep);
-                }
-                let codes = self.codes;
-                let callee = &codes[call.callee as usize];
-                let mut inner = callee.template.clone();
-                for m in &call.args {
-                    let (dst, src, n) = (m.dst as usize, m.src as usize, m.n as usize);
-                    inner[dst..dst + n].copy_from_slice(&frame[src..src + n]);
-                }
-                self.depth += 1;
-                // SAFETY: the caller's promise holds for what it passes on.
-                unsafe { self.run(callee, &mut inner)? };
-                self.depth -= 1;
-                for m in &call.results {
-                    let (dst, src, n) = (m.dst as usize, m.src as usize, m.n as usize);
-                    frame[dst..dst + n].copy_from_slice(&inner[src..src + n]);
-                }
+            Step::Position { dst, position } => frame[*dst as usize] = self.position(*position) as u64,
+            Step::SharedArray { pointer, offset } => frame[*pointer as usize] = self.shared() + offset,
+            Step::DynamicShared { dst, offset, elem_size } => {
+                let (address, extent) = self.dynamic_shared(frame[*offset as usize] as i64, *elem_size);
+                frame[*dst as usize..][..3].copy_from_slice(&[address, extent, *elem_size]);
             }
+            Step::ThreadSlots(slots) => self.thread_slots(slots, frame)?,
             Step::Unary { .. }
             | Step::Binary { .. }
             | Step::Ternary { .. }
@@ -216,10 +269,71 @@ impl<'p> Thread<'p> {
             | Step::JumpUnless { .. }
             | Step::ForEnter(_)
             | Step::ForNext { .. }
+            | Step::Call(_)
+            | Step::Sync(_)
+            | Step::ThreadsEnter
+            | Step::ThreadsNext { .. }
             | Step::Return
             | Step::Unreachable => unreachable!("run handles {step:?}"),
         }
         Ok(())
+    }
+
+    /// # Safety
+    /// As for [`Thread::run`].
+    unsafe fn call(&mut self, call: &CallStep, frame: &mut [u64]) -> Result<(), Stop> {
+        if self.depth >= MAX_CALL_DEPTH {
+            return Err(Stop::TooDeep);
+        }
+        let codes = self.codes;
+        let callee = &codes[call.callee as usize];
+        let mut inner = match self.paused.pop() {
+            Some(paused) => {
+                self.pc = paused.pc;
+                paused.frame
+            }
+            None => {
+                self.pc = 0;
+                let mut inner = callee.template.clone();
+                for m in &call.args {
+                    let (dst, src, n) = (m.dst as usize, m.src as usize, m.n as usize);
+                    inner[dst..dst + n].copy_from_slice(&frame[src..src + n]);
+                }
+                inner
+            }
+        };
+        self.depth += 1;
+        // SAFETY: the caller's promise.
+        let ran = unsafe { self.run(callee, &mut inner) };
+        self.depth -= 1;
+        match ran {
+            Ok(()) => {}
+            Err(Stop::Wait) => {
+                self.paused.push(Paused { callee: call.callee, frame: inner, pc: self.pc });
+                return Err(Stop::Wait);
+            }
+            Err(stop) => return Err(stop),
+        }
+        for m in &call.results {
+            let (dst, src, n) = (m.dst as usize, m.src as usize, m.n as usize);
+            frame[dst..dst + n].copy_from_slice(&inner[src..src + n]);
+        }
+        Ok(())
+    }
+
+    /// Memory for each thread of the block, the same each time the op runs.
+    fn thread_slots(&mut self, slots: &ThreadSlots, frame: &mut [u64]) -> Result<(), Stop> {
+        let n_threads = self.n_threads();
+        let mut stride = slots.elem_size;
+        let (at, rank) = (slots.pointer as usize, slots.extents.len() + 1);
+        for dim in (0..rank).rev() {
+            let extent = slots.extents.get(dim).copied().unwrap_or(n_threads);
+            frame[at + 1 + dim] = extent;
+            frame[at + 1 + rank + dim] = stride;
+            stride = stride.saturating_mul(extent);
+        }
+        let n_words = usize::try_from(stride.div_ceil(8)).ok();
+        self.local_array(&LocalArray { pointer: slots.pointer, n_words }, frame)
     }
 
     /// Zeroed memory, the same each time the op runs in one frame.
@@ -274,6 +388,10 @@ fn failure(check: &Check, frame: &[u64]) -> Option<Vec<i64>> {
         Check::Index { index, extent } => {
             let (index, extent) = (frame[*index as usize] as i64, frame[*extent as usize] as i64);
             (!(0..extent).contains(&index)).then(|| vec![index, extent])
+        }
+        Check::Converged { holds, thread, place } => {
+            let word = |slot: u32| frame[slot as usize];
+            (word(*holds) == 0).then(|| vec![word(*thread) as i64, word(*place) as i64])
         }
         Check::Each { value, n, test } => {
             let words = &frame[*value as usize..(value + n) as usize];

@@ -36,6 +36,54 @@ impl LaunchBounds {
     }
 }
 
+/// The shape of a launch over thread blocks; x comes first and runs fastest. Unused extents are 1.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockBounds {
+    pub grid: [i64; 3],
+    pub block: [i64; 3],
+    /// Bytes of `dynamic_shared`.
+    pub dynamic_shared: i64,
+}
+
+impl BlockBounds {
+    /// Number of thread blocks; `None` where it does not fit an i64. 0 where an extent is not positive.
+    pub fn n_blocks(&self) -> Option<i64> {
+        product(&self.grid)
+    }
+
+    /// Threads of one block, as [`BlockBounds::n_blocks`].
+    pub fn n_threads(&self) -> Option<i64> {
+        product(&self.block)
+    }
+
+    /// The index of thread block number `block`. All extents must be positive.
+    pub fn block_index(&self, block: i64) -> [i64; 3] {
+        split(block, &self.grid)
+    }
+
+    /// The index of the thread of a linear index. All extents must be positive.
+    pub fn thread_index(&self, linear: i64) -> [i64; 3] {
+        split(linear, &self.block)
+    }
+}
+
+fn product(extents: &[i64; 3]) -> Option<i64> {
+    if extents.iter().any(|&extent| extent <= 0) {
+        return Some(0);
+    }
+    extents.iter().try_fold(1i64, |n, &extent| n.checked_mul(extent))
+}
+
+fn split(linear: i64, extents: &[i64; 3]) -> [i64; 3] {
+    let row = linear / extents[0];
+    [linear % extents[0], row % extents[1], row / extents[1]]
+}
+
+/// Runs thread blocks `begin..end` of a launch, numbered with x fastest; else as [`EntryPoint`].
+pub type BlockEntryPoint =
+    unsafe extern "C" fn(args: *const u8, bounds: *const BlockBounds, begin: i64, end: i64, fault: *const Fault);
+
 /// Runs threads `begin..end` of a launch.
 ///
 /// `args` points to the packed arguments, `bounds` to the launch's shape, `fault` to the launch's failure record; all
@@ -48,8 +96,9 @@ pub type EntryPoint =
 pub struct FaultRecord {
     /// Index into the module's sites.
     pub site: u32,
+    /// The thread's index. In a launch over thread blocks the number of the block, then the index within it.
     pub thread: [i64; MAX_RANK],
-    /// `check_bounds`: indices, then extents. `check_index`: index, extent. Else empty.
+    /// `check_bounds`: indices, then extents. `check_index`: index, extent. `check_converged`: thread, site. Else empty.
     pub values: Vec<i64>,
 }
 

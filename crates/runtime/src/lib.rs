@@ -10,4 +10,4 @@ pub mod format;
 pub mod math;
 pub mod narrow;
 
-pub use abi::{EntryPoint, Fault, FaultRecord, LaunchBounds};
+pub use abi::{BlockBounds, BlockEntryPoint, EntryPoint, Fault, FaultRecord, LaunchBounds};

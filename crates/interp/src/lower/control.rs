@@ -3,7 +3,7 @@
 use super::Lower;
 use crate::code::{CallStep, Check, ForEnter, Move, PrintStep, Slot, Step};
 use crate::scalar::{Meaning, meaning, to_print_word};
-use ir::{Attr, Inst, Op, Scalar, Value};
+use ir::{Attr, Inst, Op, RegionId, Scalar, Value};
 
 /// An `if` or a loop around the step being made. Jumps to its end are patched once that is known.
 pub(super) struct Scope {
@@ -15,7 +15,7 @@ pub(super) struct Scope {
 }
 
 impl Lower<'_> {
-    fn here(&self) -> u32 {
+    pub(super) fn here(&self) -> u32 {
         self.code.steps.len() as u32
     }
 
@@ -49,6 +49,13 @@ impl Lower<'_> {
         let start_else = self.here();
         self.patch(&[to_else], start_else);
         self.region(inst.regions[1]);
+        self.end_scope();
+    }
+
+    /// A region that `yield` ends without values.
+    pub(super) fn in_scope(&mut self, region: RegionId) {
+        self.scopes.push(Scope { results: Vec::new(), exits: Vec::new(), carried: None });
+        self.region(region);
         self.end_scope();
     }
 

@@ -60,7 +60,7 @@ impl Lower<'_> {
         }
     }
 
-    fn array(&self, value: Value) -> (Type, u32) {
+    pub(super) fn array(&self, value: Value) -> (Type, u32) {
         self.ty(value).as_array().unwrap_or_else(|| panic!("{} is no array", self.ty(value)))
     }
 
@@ -94,6 +94,7 @@ impl Lower<'_> {
             indices: self.slots(indices),
             offset,
             path: path.into_boxed_slice(),
+            span: inst.span,
         };
         (place, ty)
     }

@@ -4,6 +4,7 @@
 //! `address` and the like cost nothing when running, as their results share the operand's words: a value never
 //! changes within the round of a loop that defines it.
 
+mod blocks;
 mod control;
 mod memory;
 mod values;
@@ -13,8 +14,9 @@ use control::Scope;
 use ir::op::Rule;
 use ir::{Attr, Function, Inst, Module, Op, RegionId, Scalar, Type, Value};
 
-/// The steps of `func`, which the verifier accepts; anything else panics.
-pub(crate) fn lower(module: &Module, func: &Function) -> Code {
+/// The steps of `func`, which the verifier accepts; anything else panics. Its shared arrays get their place behind the
+/// first `shared` bytes, which grow by theirs.
+pub(crate) fn lower(module: &Module, func: &Function, shared: &mut u64) -> Code {
     let mut ctx = Lower {
         module,
         func,
@@ -27,6 +29,7 @@ pub(crate) fn lower(module: &Module, func: &Function) -> Code {
         },
         slots: vec![UNDEFINED; func.values.len()],
         scopes: Vec::new(),
+        shared: *shared,
     };
     for &param in &func.region(func.body).params {
         ctx.define(param);
@@ -35,6 +38,7 @@ pub(crate) fn lower(module: &Module, func: &Function) -> Code {
     ctx.code.n_result_words = func.results.iter().map(|ty| ty.n_leaves()).sum();
     ctx.alloc(ctx.code.n_result_words);
     ctx.region(func.body);
+    *shared = ctx.shared;
     ctx.code
 }
 
@@ -48,6 +52,8 @@ struct Lower<'m> {
     slots: Vec<Slot>,
     /// The `if`s and loops that enclose the step being made, innermost last.
     scopes: Vec<Scope>,
+    /// Bytes of shared arrays so far.
+    shared: u64,
 }
 
 impl Lower<'_> {
@@ -195,6 +201,7 @@ impl Lower<'_> {
             Op::Break => self.break_(inst),
             Op::Return => self.return_(inst),
             Op::Unreachable => self.push(Step::Unreachable),
+            op if op.is_over_blocks() => self.over_blocks(inst),
             op => panic!("`{}` has no rule of its own", op.name()),
         }
     }
