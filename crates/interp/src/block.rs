@@ -31,10 +31,6 @@ pub(crate) struct Seat<'p> {
 }
 
 impl Seat<'_> {
-    pub(crate) fn is_checked(&self) -> bool {
-        self.shadows.is_some()
-    }
-
     pub(crate) fn shadows(&self) -> Option<(&RefCell<Shadow>, &RefCell<Shadow>)> {
         self.shadows.as_ref().map(|(global, shared)| (*global, &**shared))
     }
@@ -237,6 +233,7 @@ impl Program {
             let mut thread = Thread::new(&self.codes, [1; runtime::abi::MAX_RANK]);
             let (dynamic, shadows) = (shared + self.shared, shadows.clone());
             thread.seat = Some(Seat { bounds, block: number, linear, shared, dynamic, shadows, phases: [0; 3] });
+            thread.is_checked = shadow.is_some();
             thread.sit(linear);
             Member { thread, frame: frame.to_vec(), state: State::Ready }
         };

@@ -1,7 +1,9 @@
 //! Runs steps.
 
 use crate::block::Seat;
-use crate::code::{ArrayFromAddress, CallStep, Check, Code, DynamicComponent, ForEnter, LocalArray, MatMul, Step};
+use crate::code::{
+    Access, ArrayFromAddress, AtomicAccess, CallStep, Check, Code, DynamicComponent, ForEnter, LocalArray, MatMul, Step,
+};
 use crate::code::{SyncKind, ThreadSlots};
 use crate::shadow::Touch;
 use crate::{MAX_CALL_DEPTH, UNCHECKED, memory};
@@ -34,6 +36,8 @@ pub(crate) struct Thread<'p> {
     locals: Vec<Box<[u64]>>,
     /// Where the thread is, in a launch over thread blocks.
     pub(crate) seat: Option<Seat<'p>>,
+    /// Whether accesses are looked at before they happen.
+    pub(crate) is_checked: bool,
     /// Where the kernel's own function waits or has ended: the step after.
     pub(crate) pc: usize,
     /// The functions that it has called when it waits, innermost first.
@@ -43,7 +47,7 @@ pub(crate) struct Thread<'p> {
 impl<'p> Thread<'p> {
     pub(crate) fn new(codes: &'p [Code], extents: [i64; MAX_RANK]) -> Thread<'p> {
         let (tid, locals, paused) = ([0; MAX_RANK], Vec::new(), Vec::new());
-        Thread { codes, tid, extents, depth: 0, locals, seat: None, pc: 0, paused }
+        Thread { codes, tid, extents, depth: 0, locals, seat: None, is_checked: false, pc: 0, paused }
     }
 
     /// Ends the thread; the next one may use the same frame.
@@ -111,39 +115,12 @@ impl<'p> Thread<'p> {
                         pc = *body as usize;
                     }
                 }
-                Step::Load(access) => {
-                    if let Some(seat) = &self.seat
-                        && seat.is_checked()
-                    {
-                        self.watch(&access.place, Touch::Load(access), frame)?;
-                    }
-                    // SAFETY: the caller's promise.
-                    if unsafe { memory::load(access, frame) }.is_none() {
-                        return Err(self.fault(UNCHECKED, access.place.values(frame)));
-                    }
-                }
-                Step::Store(access) => {
-                    if let Some(seat) = &self.seat
-                        && seat.is_checked()
-                    {
-                        self.watch(&access.place, Touch::Store(access), frame)?;
-                    }
-                    // SAFETY: the caller's promise.
-                    if unsafe { memory::store(access, frame) }.is_none() {
-                        return Err(self.fault(UNCHECKED, access.place.values(frame)));
-                    }
-                }
-                Step::Atomic(access) => {
-                    if let Some(seat) = &self.seat
-                        && seat.is_checked()
-                    {
-                        self.watch(&access.place, Touch::Atomic(access), frame)?;
-                    }
-                    // SAFETY: the caller's promise.
-                    if unsafe { memory::atomic(access, frame) }.is_none() {
-                        return Err(self.fault(UNCHECKED, access.place.values(frame)));
-                    }
-                }
+                // SAFETY: the caller's promise.
+                Step::Load(access) => unsafe { self.load(access, frame)? },
+                // SAFETY: the caller's promise.
+                Step::Store(access) => unsafe { self.store(access, frame)? },
+                // SAFETY: the caller's promise.
+                Step::Atomic(access) => unsafe { self.atomic(access, frame)? },
                 Step::WrapIndex { dst, index, extent } => {
                     let (index, extent) = (frame[*index as usize], frame[*extent as usize]);
                     frame[*dst as usize] = if (index as i64) < 0 { index.wrapping_add(extent) } else { index };
@@ -184,6 +161,42 @@ impl<'p> Thread<'p> {
                 step => unsafe { self.rare(step, frame)? },
             }
         }
+    }
+
+    /// # Safety
+    /// As for [`Thread::run`].
+    #[inline]
+    unsafe fn load(&self, access: &Access, frame: &mut [u64]) -> Result<(), Stop> {
+        if self.is_checked {
+            self.watch(&access.place, Touch::Load(access), frame)?;
+        }
+        // SAFETY: the caller's promise.
+        let done = unsafe { memory::load(access, frame) };
+        done.ok_or_else(|| self.fault(UNCHECKED, access.place.values(frame)))
+    }
+
+    /// # Safety
+    /// As for [`Thread::run`].
+    #[inline]
+    unsafe fn store(&self, access: &Access, frame: &[u64]) -> Result<(), Stop> {
+        if self.is_checked {
+            self.watch(&access.place, Touch::Store(access), frame)?;
+        }
+        // SAFETY: the caller's promise.
+        let done = unsafe { memory::store(access, frame) };
+        done.ok_or_else(|| self.fault(UNCHECKED, access.place.values(frame)))
+    }
+
+    /// # Safety
+    /// As for [`Thread::run`].
+    #[inline]
+    unsafe fn atomic(&self, access: &AtomicAccess, frame: &mut [u64]) -> Result<(), Stop> {
+        if self.is_checked {
+            self.watch(&access.place, Touch::Atomic(access), frame)?;
+        }
+        // SAFETY: the caller's promise.
+        let done = unsafe { memory::atomic(access, frame) };
+        done.ok_or_else(|| self.fault(UNCHECKED, access.place.values(frame)))
     }
 
     /// Steps that no inner loop is made of, or that do much each. The match is exhaustive over what is left.
