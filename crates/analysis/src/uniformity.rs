@@ -49,8 +49,17 @@ impl Uniformity {
     }
 }
 
-/// Analyzes a kernel for gangs along dimension `lane_dim` of the launch.
+/// Analyzes a kernel for gangs along dimension `lane_dim` of the launch; of a block program along x.
 pub fn uniformity(func: &Function, lane_dim: u32) -> Uniformity {
+    analyze(func, Some(lane_dim))
+}
+
+/// Analyzes a block kernel for all threads of a block at once: no value is affine.
+pub fn block_uniformity(func: &Function) -> Uniformity {
+    analyze(func, None)
+}
+
+fn analyze(func: &Function, lane_dim: Option<u32>) -> Uniformity {
     let mut analysis = Analysis {
         func,
         lane_dim,
@@ -86,7 +95,8 @@ struct Exits {
 
 struct Analysis<'f> {
     func: &'f Function,
-    lane_dim: u32,
+    /// `None` where the lanes are the threads of a block.
+    lane_dim: Option<u32>,
     writes: Vec<Scalar>,
     /// `None` until a definition was seen.
     lanes: Vec<Option<Lanes>>,
@@ -139,6 +149,8 @@ impl Analysis<'_> {
                 Op::Continue | Op::Break => self.jump(inst, &context),
                 Op::Return => self.leave(&context),
                 Op::Yield | Op::Unreachable => {}
+                // It begins with all lanes, whatever is around.
+                Op::Threads => self.region(inst.regions[0], &Context { loops: Vec::new(), is_partial: false }),
                 _ => {
                     let lanes = self.op(inst);
                     for &result in &inst.results {
@@ -299,9 +311,16 @@ impl Analysis<'_> {
         let is_uniform = inst.operands.iter().all(|&value| self.of(value) == Lanes::Uniform);
         match inst.op {
             Op::Tid => match inst.attr {
-                ir::Attr::Index(dim) if dim == self.lane_dim => Lanes::Affine(1),
+                ir::Attr::Index(dim) if Some(dim) == self.lane_dim => Lanes::Affine(1),
                 _ => Lanes::Uniform,
             },
+            Op::ThreadIndex => match inst.attr {
+                _ if self.lane_dim.is_none() => Lanes::Varying,
+                ir::Attr::Index(0) => Lanes::Affine(1),
+                _ => Lanes::Uniform,
+            },
+            Op::BarrierCount | Op::BarrierAnd | Op::BarrierOr => Lanes::Uniform,
+            Op::LaneId | Op::Shuffle | Op::Vote | Op::MatchAny | Op::MatchAll | Op::ActiveMask => Lanes::Varying,
             // Each lane has memory of its own.
             Op::LocalArray => Lanes::Varying,
             Op::Atomic | Op::AtomicCas | Op::Call => Lanes::Varying,

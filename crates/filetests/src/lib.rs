@@ -94,6 +94,7 @@ fn transform(module: &mut Module, pass: &str) -> Result<(), String> {
     match pass {
         "optimize" => transform::optimize(module),
         "inline_calls" => drop(transform::inline_calls(module)),
+        "fission" => drop(transform::fission_barriers(module).map_err(|refused| refused.to_string())?),
         "unify_returns" => {
             for func in &mut module.funcs {
                 let _ = transform::unify_returns(func);
