@@ -143,7 +143,7 @@ fn push(
 }
 
 /// A value of any type, made of zeros; an array without memory.
-fn zero(func: &mut Function, ty: Type, span: Span, out: &mut Vec<InstId>) -> Value {
+pub(crate) fn zero(func: &mut Function, ty: Type, span: Span, out: &mut Vec<InstId>) -> Value {
     match ty.kind() {
         TypeKind::Scalar(_) => push(func, Op::Const, &[], Attr::Const(Const(0)), ty, span, out),
         TypeKind::Array { rank, .. } => {
