@@ -89,14 +89,28 @@ impl Thread<'_> {
         }
     }
 
+    /// Becomes the first thread of the block. What all threads did before is past.
+    pub(crate) fn begin_threads(&mut self) {
+        self.sit(0);
+        self.pass();
+    }
+
     /// Becomes the next thread of the block, where there is one.
     pub(crate) fn sit_next(&mut self) -> bool {
         let next = self.seat().linear + 1;
         let is_there = (next as u64) < self.n_threads();
         if is_there {
             self.sit(next);
+        } else {
+            self.pass();
         }
         is_there
+    }
+
+    fn pass(&mut self) {
+        if let Some(seat) = &mut self.seat {
+            seat.phases[0] += 1;
+        }
     }
 }
 

@@ -141,7 +141,7 @@ impl<'p> Thread<'p> {
                     self.pc = pc;
                     return Err(Stop::Wait);
                 }
-                Step::ThreadsEnter => self.sit(0),
+                Step::ThreadsEnter => self.begin_threads(),
                 Step::ThreadsNext { body } => {
                     if self.sit_next() {
                         pc = *body as usize;
@@ -336,7 +336,8 @@ impl<'p> Thread<'p> {
 
     /// Memory for each thread of the block, the same each time the op runs.
     fn thread_slots(&mut self, slots: &ThreadSlots, frame: &mut [u64]) -> Result<(), Stop> {
-        let n_threads = self.n_threads();
+        // Space of two warps besides, as the op says.
+        let n_threads = self.n_threads() + 64;
         let mut stride = slots.elem_size;
         let (at, rank) = (slots.pointer as usize, slots.extents.len() + 1);
         for dim in (0..rank).rev() {

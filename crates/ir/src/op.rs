@@ -261,7 +261,7 @@ ops! {
     ActiveMask "active_mask" Rule::Own, None, Sync, "The lanes of the warp that are at this instruction, u32.";
 
     Threads "threads" Rule::Own, None, Control, "Runs its region once for every thread of the block, in any order, and goes on when all are done; the region ends with `yield`. Block programs only, and not within itself; `thread_index` and `lane_id` stand within it.";
-    ThreadSlots "thread_slots" Rule::Own, Extents, Control, "An array private to the block whose last dimension has an element for each of its threads by linear index; the numbers are the extents before it. What it holds is unspecified until it is stored. Block programs only, and not within `threads`.";
+    ThreadSlots "thread_slots" Rule::Own, Extents, Control, "An array private to the block whose last dimension has an element for each of its threads by linear index, and 64 more; the numbers are the extents before it. What it holds is unspecified until it is stored. Block programs only, and not within `threads`.";
     CheckConverged "check_converged" Rule::Own, Site, Check, "check_converged ok, thread, where: ends the block with a report unless the bool holds. `thread` is the linear index, i64, of one that is not here, `where` the number, i64, of the site that it went instead.";
 
     CheckBounds "check_bounds" Rule::Own, Site, Check, "Ends the thread with a report unless the array has memory and 0 <= index < extent in every dimension.";
