@@ -14,7 +14,7 @@
 //! flow counts as in Karrenberg & Hack, "Whole-Function Vectorization" (CGO 2011): where lanes take different ways, what
 //! the ways define differs even if each definition is uniform. What crosses a merge is uniform or varying.
 
-use ir::{Function, Inst, InstId, Op, PathElem, RegionId, Scalar, Value};
+use ir::{Function, FunctionKind, Inst, InstId, Op, PathElem, RegionId, Scalar, Value};
 
 /// What the lanes of a gang hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,10 +66,12 @@ fn analyze(func: &Function, lane_dim: Option<u32>) -> Uniformity {
         writes: written_scalars(func),
         lanes: vec![None; func.values.len()],
         is_divergent: vec![false; func.insts.len()],
+        at_block: false,
         changed: true,
     };
     while analysis.changed {
         analysis.changed = false;
+        analysis.at_block = func.kind == FunctionKind::BlockProgram;
         analysis.region(func.body, &Context { loops: Vec::new(), is_partial: false });
     }
     let lanes = analysis.lanes.into_iter().map(|lanes| lanes.unwrap_or(Lanes::Uniform)).collect();
@@ -101,6 +103,8 @@ struct Analysis<'f> {
     /// `None` until a definition was seen.
     lanes: Vec<Option<Lanes>>,
     is_divergent: Vec<bool>,
+    /// Whether the walk is at what a block program runs once for all threads.
+    at_block: bool,
     changed: bool,
 }
 
@@ -150,9 +154,13 @@ impl Analysis<'_> {
                 Op::Return => self.leave(&context),
                 Op::Yield | Op::Unreachable => {}
                 // It begins with all lanes, whatever is around.
-                Op::Threads => self.region(inst.regions[0], &Context { loops: Vec::new(), is_partial: false }),
+                Op::Threads => {
+                    self.at_block = false;
+                    self.region(inst.regions[0], &Context { loops: Vec::new(), is_partial: false });
+                    self.at_block = true;
+                }
                 _ => {
-                    let lanes = self.op(inst);
+                    let lanes = if self.at_block { Lanes::Uniform } else { self.op(inst) };
                     for &result in &inst.results {
                         self.lower(result, lanes);
                     }

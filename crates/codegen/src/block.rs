@@ -20,13 +20,12 @@ use crate::llvm::value::Lowered;
 use crate::llvm::{Lowering, attr_index};
 use crate::{Error, Result};
 use analysis::Uniformity;
-use inkwell::IntPredicate;
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::basic_block::BasicBlock;
 use inkwell::values::{IntValue, PhiValue, PointerValue};
 use inkwell::{AtomicOrdering, IntPredicate as Is};
 use ir::op::Effect;
-use ir::{Attr, Function, Inst, InstId, Op, RegionId, Type};
+use ir::{Attr, Function, Inst, InstId, Op, RegionId};
 use smallvec::SmallVec;
 
 /// Threads that `thread_slots` has elements for besides those of the block.
@@ -34,11 +33,10 @@ const SPARE: u64 = 64;
 
 /// What a block program knows while it runs.
 pub(crate) struct Block<'c> {
-    /// Number and index of the block, extents of a block and of the grid.
-    pub number: IntValue<'c>,
-    pub index: [IntValue<'c>; 3],
-    pub extents: [IntValue<'c>; 3],
-    pub grid: [IntValue<'c>; 3],
+    /// Index of the block, extents of a block and of the grid.
+    index: [IntValue<'c>; 3],
+    extents: [IntValue<'c>; 3],
+    grid: [IntValue<'c>; 3],
     memory: Memory<'c>,
     /// Lowers gangs; taken while one is being lowered.
     gang: Option<Box<Gang<'c>>>,
@@ -51,8 +49,7 @@ pub(crate) struct Block<'c> {
 #[derive(Clone)]
 struct Memory<'c> {
     slots: PointerValue<'c>,
-    /// Elements of each array of slots, and how many of them there is memory for.
-    n_slots: IntValue<'c>,
+    /// Elements of each array of slots.
     n_padded: IntValue<'c>,
     shared: PointerValue<'c>,
     dynamic: PointerValue<'c>,
@@ -143,7 +140,6 @@ impl<'c> Lowering<'c, '_> {
             return Err(Error::Invalid("an entry point takes five arguments".into()));
         };
         let (begin, end) = (begin.into_int_value(), end.into_int_value());
-        self.allocas.build_unconditional_branch(shell.start)?;
         self.builder.position_at_end(shell.start);
         let bounds = bounds.into_pointer_value();
         let mut words = Vec::new();
@@ -169,7 +165,6 @@ impl<'c> Lowering<'c, '_> {
         let z = self.builder.build_int_unsigned_div(row, grid[1], "")?;
         let gang = Gang::new(self.func, plan.width, plan.uniformity);
         self.block = Some(Box::new(Block {
-            number,
             index: [x, y, z],
             extents: [words[3], words[4], words[5]],
             grid,
@@ -191,6 +186,7 @@ impl<'c> Lowering<'c, '_> {
         shell.count.add_incoming(&[(&next, shell.end)]);
         self.builder.position_at_end(shell.exit);
         self.builder.build_return(None)?;
+        self.allocas.build_unconditional_branch(shell.start)?;
         Ok(())
     }
 
@@ -208,9 +204,8 @@ impl<'c> Lowering<'c, '_> {
         let function = self.llvm.get_function(name).unwrap_or_else(|| {
             let ty = pointer(self.ctx).fn_type(&[self.ctx.i64_type().into()], false);
             let function = self.llvm.add_function(name, ty, None);
-            let enum_attribute = |name, value| {
-                self.ctx.create_enum_attribute(Attribute::get_named_enum_kind_id(name), value)
-            };
+            let enum_attribute =
+                |name, value| self.ctx.create_enum_attribute(Attribute::get_named_enum_kind_id(name), value);
             function.add_attribute(AttributeLoc::Function, enum_attribute("nounwind", 0));
             function.add_attribute(AttributeLoc::Return, enum_attribute("noalias", 0));
             function.add_attribute(AttributeLoc::Return, enum_attribute("align", 64));
@@ -218,7 +213,7 @@ impl<'c> Lowering<'c, '_> {
         });
         let base = b.build_call(function, &[all.into()], "")?.try_as_basic_value().unwrap_basic().into_pointer_value();
         let (at_shared, at_dynamic) = (self.moved(base, kept)?, self.moved(base, fixed)?);
-        Ok(Memory { slots: base, n_slots, n_padded, shared: at_shared, dynamic: at_dynamic, n_dynamic })
+        Ok(Memory { slots: base, n_padded, shared: at_shared, dynamic: at_dynamic, n_dynamic })
     }
 
     /// Whether a check failed anywhere in the launch; nothing where the program has no checks.
@@ -228,10 +223,10 @@ impl<'c> Lowering<'c, '_> {
         }
         // `Fault` begins with its flag.
         let flag = self.builder.build_load(self.ctx.i8_type(), self.thread.fault, "")?.into_int_value();
-        Ok(Some(self.builder.build_int_compare(IntPredicate::NE, flag, flag.get_type().const_zero(), "")?))
+        Ok(Some(self.builder.build_int_compare(Is::NE, flag, flag.get_type().const_zero(), "")?))
     }
 
-    fn block_state(&self) -> Result<&Block<'c>> {
+    fn block_program(&self) -> Result<&Block<'c>> {
         self.block.as_deref().ok_or_else(|| Error::Invalid("no block program".into()))
     }
 
@@ -242,7 +237,7 @@ impl<'c> Lowering<'c, '_> {
             Op::CheckConverged => return self.check(inst),
             Op::Fence => {
                 // One machine thread sees its own order; others see it where neither compiler nor processor changes it.
-                self.builder.build_fence(AtomicOrdering::AcquireRelease, 0, "")?;
+                self.builder.build_fence(AtomicOrdering::AcquireRelease, false, "")?;
                 return Ok(());
             }
             Op::GridBarrier => {
@@ -253,9 +248,9 @@ impl<'c> Lowering<'c, '_> {
                 return Ok(());
             }
             Op::ThreadIndex => self.thread.index[1 + dim()?].into(),
-            Op::BlockIndex => self.block_state()?.index[dim()?].into(),
-            Op::BlockExtent => self.block_state()?.extents[dim()?].into(),
-            Op::GridExtent => self.block_state()?.grid[dim()?].into(),
+            Op::BlockIndex => self.block_program()?.index[dim()?].into(),
+            Op::BlockExtent => self.block_program()?.extents[dim()?].into(),
+            Op::GridExtent => self.block_program()?.grid[dim()?].into(),
             Op::SharedArray => self.memory_of(id, inst)?,
             Op::ThreadSlots => self.slots_of(id, inst)?,
             Op::DynamicShared => self.dynamic_shared_array(inst)?,
@@ -278,7 +273,7 @@ impl<'c> Lowering<'c, '_> {
         let (Attr::Extents(extents), Some((elem, _))) = (&inst.attr, self.func.ty(inst.result()).as_array()) else {
             return Err(Error::Invalid("`shared_array` without extents".into()));
         };
-        let base = self.at_byte(self.block_state()?.memory.shared, self.offset_of(id))?;
+        let base = self.at_byte(self.block_program()?.memory.shared, self.offset_of(id))?;
         let extents: SmallVec<[IntValue<'c>; 4]> = extents.iter().map(|&n| self.i64(n)).collect();
         self.contiguous(base, extents, elem)
     }
@@ -287,7 +282,7 @@ impl<'c> Lowering<'c, '_> {
         let (Attr::Extents(extents), Some((elem, _))) = (&inst.attr, self.func.ty(inst.result()).as_array()) else {
             return Err(Error::Invalid("`thread_slots` without extents".into()));
         };
-        let Memory { slots, n_padded, .. } = self.block_state()?.memory.clone();
+        let Memory { slots, n_padded, .. } = self.block_program()?.memory.clone();
         let before = self.builder.build_int_mul(n_padded, self.i64(self.offset_of(id)), "")?;
         let base = self.moved(slots, before)?;
         // Rows are as long as there is memory for; the number of threads is told in full by the block's shape.
@@ -301,7 +296,7 @@ impl<'c> Lowering<'c, '_> {
             return Err(Error::Invalid("`dynamic_shared` gives no array".into()));
         };
         let offset = self.int(inst.operands[0])?;
-        let Memory { dynamic, n_dynamic, .. } = self.block_state()?.memory.clone();
+        let Memory { dynamic, n_dynamic, .. } = self.block_program()?.memory.clone();
         let b = &self.builder;
         let is_there = b.build_int_compare(Is::ULE, offset, n_dynamic, "")?;
         let left = b.build_int_sub(n_dynamic, offset, "")?;
@@ -315,8 +310,8 @@ impl<'c> Lowering<'c, '_> {
     /// The three loops over the threads of the block.
     fn threads(&mut self, id: InstId, inst: &Inst) -> Result<()> {
         let region = inst.regions[0];
-        let extents = self.block_state()?.extents;
-        let is_wide = self.block_state()?.wide.contains(&id);
+        let extents = self.block_program()?.extents;
+        let is_wide = self.block_program()?.wide.contains(&id);
         let outer = self.thread.clone();
         let z = self.begin_count()?;
         let y = self.begin_count()?;
@@ -430,6 +425,3 @@ impl<'c> Count<'c> {
         self.phi.as_basic_value().into_int_value()
     }
 }
-
-/// Whether a type may be that of a value kept between stretches: for the layout above.
-const _: fn(Type) -> u64 = Type::size;

@@ -261,7 +261,7 @@ fn split_row<'c>(
 }
 
 /// Arguments lie one after the other, each aligned to 8 bytes.
-fn load_arguments<'c>(
+pub(crate) fn load_arguments<'c>(
     lowering: &mut Lowering<'c, '_>,
     func: &Function,
     args: PointerValue<'c>,

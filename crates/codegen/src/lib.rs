@@ -20,6 +20,7 @@
 //! # Ok::<(), codegen::Error>(())
 //! ```
 
+mod block;
 mod entry;
 mod gang;
 mod llvm;

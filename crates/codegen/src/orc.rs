@@ -12,7 +12,7 @@ use llvm_sys::orc2::lljit::{
     LLVMOrcLLJITGetExecutionSession, LLVMOrcLLJITGetObjLinkingLayer, LLVMOrcLLJITMangleAndIntern, LLVMOrcLLJITRef,
 };
 use llvm_sys::orc2::*;
-use runtime::EntryPoint;
+use runtime::{BlockEntryPoint, EntryPoint};
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::sync::{Mutex, OnceLock};
 
@@ -32,6 +32,12 @@ unsafe impl Sync for LoadedModule {}
 impl LoadedModule {
     pub fn entry(&self) -> EntryPoint {
         self.entry
+    }
+
+    /// The entry point of a block program. What it is given must be what the kernel's kind demands, as for `entry`.
+    pub fn block_entry(&self) -> BlockEntryPoint {
+        // SAFETY: the two differ in what one pointer points to; calling it is up to the caller.
+        unsafe { std::mem::transmute::<EntryPoint, BlockEntryPoint>(self.entry) }
     }
 }
 

@@ -41,6 +41,8 @@ pub(crate) fn all() -> Vec<(&'static str, usize)> {
     let mut symbols = runtime::math::symbols();
     symbols.extend(FLOAT.iter().map(|(name, address)| (*name, address())));
     symbols.extend([
+        ("gs_block_memory", runtime::blocks::gs_block_memory as *const () as usize),
+        ("gs_grid_barrier", runtime::blocks::gs_grid_barrier as *const () as usize),
         ("memcpy", memcpy as *const () as usize),
         ("memmove", memmove as *const () as usize),
         ("memset", memset as *const () as usize),

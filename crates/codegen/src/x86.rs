@@ -14,9 +14,10 @@
 //! so that LLVM sees an index that grows by one. A row also ends where the index wraps around as an i32, and the i32 is
 //! counted beside the i64: kernels whose index is an i32 vectorize like the others.
 
-use crate::entry::Entry;
+use crate::block::Shell;
+use crate::entry::{Entry, load_arguments};
 use crate::gang::{Reason, can_widen, width};
-use crate::llvm::{Abilities, Lowering};
+use crate::llvm::{Abilities, Lowering, Thread};
 use crate::{Error, Result};
 use analysis::Uniformity;
 use diagnostics::Span;
@@ -239,7 +240,7 @@ fn build<'c>(
     options: &CpuOptions,
 ) -> Result<LlvmModule<'c>> {
     let func = module.funcs.get(kernel.index()).ok_or_else(|| Error::Invalid("no such function".into()))?;
-    if func.kind != FunctionKind::Kernel {
+    if !matches!(func.kind, FunctionKind::Kernel | FunctionKind::BlockProgram) {
         return Err(Error::Invalid(format!("`{}` is no kernel", func.name)));
     }
     ir::verify::verify(module).map_err(|errors| Error::Invalid(ir::verify::report(module, &errors)))?;
@@ -251,6 +252,11 @@ fn build<'c>(
     llvm.set_triple(&machine.get_triple());
     llvm.set_data_layout(&machine.get_target_data().get_data_layout());
     let function = declare(ctx, &llvm, &symbol(module, kernel), options.isa);
+    if func.kind == FunctionKind::BlockProgram {
+        build_program(ctx, &llvm, module, func, function, options)?;
+        check_llvm(&llvm)?;
+        return Ok(llvm);
+    }
     let plan = plan(func, options).ok();
     let entry = Entry::new(ctx, function, rank, plan.as_ref().map_or(1, |plan| plan.width))?;
     let (thread, allocas) = (entry.thread.clone(), entry.allocas);
@@ -263,12 +269,46 @@ fn build<'c>(
         lowering
     });
     entry.fill(&mut lowering, gang.as_mut(), options.contiguous)?;
+    check_llvm(&llvm)?;
+    Ok(llvm)
+}
+
+fn build_program<'c>(
+    ctx: &'c Context,
+    llvm: &LlvmModule<'c>,
+    module: &Module,
+    func: &Function,
+    function: FunctionValue<'c>,
+    options: &CpuOptions,
+) -> Result<()> {
+    let allocas = ctx.append_basic_block(function, "allocas");
+    let features = cpu(options.isa).1;
+    let abilities = Abilities { half: features.split(',').any(|feature| feature == "+f16c") };
+    let zero = ctx.i64_type().const_zero();
+    let fault =
+        function.get_nth_param(4).ok_or_else(|| Error::Invalid("an entry point takes five arguments".into()))?;
+    let (index, narrow, extents) = ([zero; 4], [None; 4], [zero; 4]);
+    let thread = Thread { index, narrow, extents, end: allocas, fault: fault.into_pointer_value() };
+    let mut lowering = Lowering::new(ctx, llvm, module.fast_math, func, function, allocas, thread, abilities);
+    let shell = Shell::new(&lowering)?;
+    lowering.thread.end = shell.end;
+    let width = match options.gang {
+        _ if is_deep(func) => Some(1),
+        Gang::Off => Some(1),
+        Gang::Width(width) => Some(width),
+        Gang::Auto => None,
+    };
+    let plan = crate::block::Plan::new(func, width, features);
+    lowering.program(&shell, plan, |lowering, args| load_arguments(lowering, func, args, options.contiguous))
+}
+
+fn check_llvm(llvm: &LlvmModule<'_>) -> Result<()> {
     if cfg!(debug_assertions) {
         llvm.verify().map_err(|error| {
             Error::llvm("LLVM's verifier", format!("{}\n{}", error.to_string(), llvm.print_to_string().to_string()))
         })?;
     }
-    Ok(llvm)
+    Ok(())
 }
 
 /// How a kernel runs as gangs.

@@ -5,7 +5,7 @@
 use codegen::CpuOptions;
 use interp::InterpValue;
 use ir::{Attr, Builder, FuncRef, Function, FunctionKind, Module, Op, Param, Scalar, Type};
-use runtime::{Fault, LaunchBounds};
+use runtime::{BlockBounds, Fault, LaunchBounds};
 
 /// Launches a kernel.
 pub fn launch(
@@ -27,6 +27,29 @@ pub fn launch(
     // SAFETY: the arguments are of the parameters' types; `lay_out` and `call` keep what their arrays point to.
     unsafe { runtime_cpu::Pool::global().launch(loaded.entry(), packed.as_ptr(), bounds, fault) };
     Ok(())
+}
+
+/// Launches a kernel over thread blocks. Reports of the program's own sites are left out of `module`, so the program
+/// comes back.
+pub fn launch_blocks(
+    module: &Module,
+    kernel: FuncRef,
+    args: &[InterpValue],
+    bounds: &BlockBounds,
+    fault: &Fault,
+) -> Result<Module, String> {
+    let name = module.func(kernel).name.clone();
+    let mut module = module.clone();
+    transform::optimize(&mut module);
+    let _ = transform::fission_barriers(&mut module).map_err(|refused| refused.to_string())?;
+    transform::optimize(&mut module);
+    let kernel = module.find(&name).ok_or("the kernel is gone")?;
+    let object = codegen::compile(&module, kernel, &CpuOptions::default()).map_err(|error| error.to_string())?;
+    let loaded = codegen::load(&object, &codegen::symbol(&module, kernel)).map_err(|error| error.to_string())?;
+    let packed = pack(args);
+    // SAFETY: as in `launch`.
+    unsafe { runtime_cpu::Pool::global().launch_blocks(loaded.block_entry(), packed.as_ptr(), bounds, fault) };
+    Ok(module)
 }
 
 /// Calls a function; `None` where a result is an array, which has no place to be stored.

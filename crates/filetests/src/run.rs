@@ -123,9 +123,12 @@ impl Run {
         let func = module.find(&self.func).ok_or("the function is gone")?;
         let (args, memory) = lay_out(&self.args);
         let fault = Fault::default();
-        if let Bounds::Blocks { is_checked, .. } = &self.bounds {
-            let _ = is_checked;
-            return Ok(None);
+        if let Bounds::Blocks { bounds, is_checked } = &self.bounds {
+            if *is_checked || waits_for_grid(module) {
+                return Ok(None);
+            }
+            let program = cpu::launch_blocks(module, func, &args, bounds, &fault)?;
+            return Ok(Some(outcome(&program, &fault, || read_arrays(&self.args, &memory))));
         }
         if let (true, Bounds::Threads(bounds)) = (module.func(func).kind.is_kernel(), &self.bounds) {
             cpu::launch(module, func, &args, bounds, &fault)?;
@@ -134,6 +137,11 @@ impl Run {
         let Some(results) = cpu::call(module, func, &args, &fault)? else { return Ok(None) };
         Ok(Some(outcome(module, &fault, || results.iter().map(print).collect())))
     }
+}
+
+/// Whether a launch is a cooperative one.
+fn waits_for_grid(module: &Module) -> bool {
+    module.funcs.iter().any(|func| func.insts.iter().any(|inst| inst.op == ir::Op::GridBarrier))
 }
 
 enum Outcome<'a> {

@@ -29,7 +29,7 @@ mod pace;
 pub use pace::Pace;
 
 use crew::{Crew, Job};
-use runtime::{EntryPoint, Fault, LaunchBounds};
+use runtime::{BlockBounds, BlockEntryPoint, EntryPoint, Fault, LaunchBounds};
 use std::num::NonZero;
 use std::ops::Range;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
@@ -129,6 +129,14 @@ impl Pool {
     ) {
         let n = threads.end - threads.start;
         let job = Job { entry, args, bounds, fault, base: threads.start, n, chunk: pace.chunk(n) };
+        // SAFETY: the caller's promise.
+        unsafe { self.run_job(pace, job) }
+    }
+
+    /// # Safety
+    /// As for [`Pool::launch`].
+    unsafe fn run_job(&self, pace: &Pace, job: Job) {
+        let n = job.n;
         if self.num_threads() == 1 || job.n_chunks() == 1 {
             // SAFETY: the caller's promise, for this and what follows.
             return unsafe { job.run(0, n) };
@@ -148,6 +156,22 @@ impl Pool {
         if let Some(crew) = crew.as_ref() {
             // SAFETY: as above; the lock makes this the crew's only job.
             unsafe { crew.run(&job, first, rest > pace.wake_above) };
+        }
+    }
+
+    /// Runs every block of a launch over thread blocks, as [`Pool::launch`] runs threads.
+    ///
+    /// # Safety
+    /// As for [`Pool::launch`]; the kernel waits for no other block.
+    pub unsafe fn launch_blocks(&self, entry: BlockEntryPoint, args: *const u8, bounds: &BlockBounds, fault: &Fault) {
+        // SAFETY: the two differ in what one pointer points to, and the job hands on the one that belongs to the entry.
+        let entry = unsafe { std::mem::transmute::<BlockEntryPoint, EntryPoint>(entry) };
+        let (Some(n), Some(1..)) = (bounds.n_blocks(), bounds.n_threads()) else { return };
+        let pace = Pace { min_chunk: 1, ..Pace::DEFAULT };
+        let bounds: *const LaunchBounds = std::ptr::from_ref(bounds).cast();
+        if n > 0 {
+            // SAFETY: the caller's promise.
+            unsafe { self.run_job(&pace, Job { entry, args, bounds, fault, base: 0, n, chunk: pace.chunk(n) }) };
         }
     }
 

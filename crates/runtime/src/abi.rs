@@ -104,7 +104,9 @@ pub struct FaultRecord {
 
 /// One launch's failure record: the first thread to report wins, later ones are dropped.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub struct Fault {
+    // First: code looks at it by the record's own address.
     is_set: AtomicBool,
     record: Mutex<Option<FaultRecord>>,
 }

@@ -5,6 +5,7 @@
 
 pub mod abi;
 pub mod atomics;
+pub mod blocks;
 mod float_format;
 pub mod format;
 pub mod math;

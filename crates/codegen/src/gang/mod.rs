@@ -26,7 +26,7 @@ mod widen;
 
 pub(crate) use explain::explain;
 pub(crate) use memory::scalars;
-pub(crate) use widen::{Reason, can_widen, is_gather, width};
+pub(crate) use widen::{Reason, can_widen, can_widen_region, is_gather, width};
 
 use crate::llvm::lanes::{as_int, as_lanes, n_lanes, number, steps};
 use crate::llvm::types::Leaf;
@@ -35,6 +35,7 @@ use crate::llvm::{Lowering, attr_index};
 use crate::{Error, Result};
 use analysis::{Lanes, Uniformity};
 use inkwell::IntPredicate;
+use inkwell::basic_block::BasicBlock;
 use inkwell::builder::BuilderError;
 use inkwell::values::IntValue;
 use ir::{Function, Inst, InstId, Op, RegionId, Scalar, Value};
@@ -131,6 +132,7 @@ impl<'c> Lowering<'c, '_> {
             Op::Load => self.gang_load(inst),
             Op::Store => self.gang_store(inst),
             Op::Atomic | Op::AtomicCas => self.gang_atomic(inst),
+            Op::Fence => self.scalar_inst(id),
             _ if std::mem::take(&mut self.gang_mut()?.is_early[id.index()]) => Ok(()),
             _ => self.gang_pure(id, inst),
         }
@@ -263,7 +265,7 @@ impl<'c> Lowering<'c, '_> {
                 .def(value)
                 .filter(|def| def.op == Op::Cast)
                 .and_then(|def| self.def(def.operands[0]))
-                .is_some_and(|def| def.op == Op::Tid)
+                .is_some_and(|def| matches!(def.op, Op::Tid | Op::ThreadIndex))
     }
 
     /// A value in every lane.
@@ -402,8 +404,32 @@ impl<'c> Lowering<'c, '_> {
     /// What has to hold for a gang to run at all: the strides of arrays are those of dense ones, and the affine values
     /// of the body that are known at its start are affine.
     pub(crate) fn guard(&mut self) -> Result<Option<IntValue<'c>>> {
+        self.guard_region(self.func.body)
+    }
+
+    /// Lowers a region for the gang at the thread's index, from a block of its own on; gives the block behind it. A gang
+    /// that is not what it must be goes on at `otherwise`.
+    pub(crate) fn gang_region(&mut self, region: RegionId, otherwise: BasicBlock<'c>) -> Result<BasicBlock<'c>> {
+        self.gang_mut()?.is_dense.fill(false);
+        self.set_mask(None);
+        if let Some(holds) = self.guard_region(region)? {
+            let run = self.block();
+            self.builder.build_conditional_branch(holds, run, otherwise)?;
+            self.builder.position_at_end(run);
+        }
+        let end = self.block();
+        let frame = control::Frame::If { slots: Vec::new(), reached: None, join: Some(end), is_masked: false };
+        self.gang_mut()?.frames.push(frame);
+        self.region(region)?;
+        self.gang_mut()?.frames.pop();
+        self.forget_region(region)?;
+        self.set_mask(None);
+        Ok(end)
+    }
+
+    fn guard_region(&mut self, region: RegionId) -> Result<Option<IntValue<'c>>> {
         let dense = self.dense_params()?;
-        let holds = self.early(self.func.body)?;
+        let holds = self.early(region)?;
         Ok(match (dense, holds) {
             (Some(dense), Some(holds)) => Some(self.builder.build_and(dense, holds, "")?),
             (dense, holds) => dense.or(holds),

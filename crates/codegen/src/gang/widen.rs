@@ -28,8 +28,18 @@ const GATHER_COST: u64 = 6;
 
 /// Whether gangs can run a kernel, and with `is_costed` whether they should.
 pub(crate) fn can_widen(func: &Function, uniformity: &Uniformity, is_costed: bool) -> Result<(), Reason> {
+    can_widen_region(func, uniformity, func.body, is_costed)
+}
+
+/// As [`can_widen`], for one region of a block program.
+pub(crate) fn can_widen_region(
+    func: &Function,
+    uniformity: &Uniformity,
+    region: RegionId,
+    is_costed: bool,
+) -> Result<(), Reason> {
     let mut walk = Walk { func, uniformity, n_gathers: 0, n_wide: 0, worst: None };
-    walk.region(func.body, &Place { depth: 0, divergent_loop: None }, is_costed)?;
+    walk.region(region, &Place { depth: 0, divergent_loop: None }, is_costed)?;
     if !is_costed {
         return Ok(());
     }

@@ -40,6 +40,10 @@ impl<'c> Lowering<'c, '_> {
                 values.extend([self.int(first)?, self.int(inst.operands[1])?]);
                 self.below(values[0], values[1])?
             }
+            Op::CheckConverged => {
+                values.extend([self.int(inst.operands[1])?, self.int(inst.operands[2])?]);
+                self.int(first)?
+            }
             Op::CheckNonZero => {
                 let any = self.any_component(first, |this, leaf| {
                     let x = as_int(leaf)?;

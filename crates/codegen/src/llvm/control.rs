@@ -15,7 +15,7 @@ use ir::{Inst, Op, RegionId, Scalar, Type, Value};
 
 /// Where control flow and values come together.
 pub(crate) struct Merge<'c> {
-    block: BasicBlock<'c>,
+    pub(crate) block: BasicBlock<'c>,
     types: Vec<Type>,
     /// The memory of each value that is not in leaves.
     slots: Vec<Option<PointerValue<'c>>>,
@@ -62,7 +62,7 @@ impl<'c> Lowering<'c, '_> {
         self.builder.get_insert_block().ok_or_else(|| Error::Invalid("no block to append to".into()))
     }
 
-    fn merge(&mut self, types: Vec<Type>) -> Result<Merge<'c>> {
+    pub(crate) fn merge(&mut self, types: Vec<Type>) -> Result<Merge<'c>> {
         let slots = types.iter().map(|&ty| is_big(ty).then(|| self.slot(ty)).transpose()).collect::<Result<_>>()?;
         Ok(Merge { block: self.block(), types, slots, incoming: Vec::new() })
     }
@@ -102,7 +102,7 @@ impl<'c> Lowering<'c, '_> {
     }
 
     /// Goes on at a merge, with the values that reach it. One that nothing reaches is dead code.
-    fn arrive(&self, merge: Merge<'c>) -> Result<Vec<Lowered<'c>>> {
+    pub(crate) fn arrive(&self, merge: Merge<'c>) -> Result<Vec<Lowered<'c>>> {
         self.builder.position_at_end(merge.block);
         let mut values = Vec::with_capacity(merge.types.len());
         for (i, (&ty, slot)) in merge.types.iter().zip(&merge.slots).enumerate() {

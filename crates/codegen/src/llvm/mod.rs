@@ -13,13 +13,14 @@ mod arithmetic;
 mod atomic;
 mod check;
 mod composite;
-mod control;
+pub(crate) mod control;
 mod convert;
 mod integer;
 mod math;
 pub(crate) mod matrix;
 pub(crate) mod memory;
 
+use crate::block::Block;
 use crate::gang::Gang;
 use crate::nvptx::Device;
 use crate::{Error, Result};
@@ -66,7 +67,7 @@ pub(crate) struct Lowering<'c, 'a> {
     pub thread: Thread<'c>,
     pub abilities: Abilities,
     values: Vec<Option<Lowered<'c>>>,
-    frames: Vec<control::Frame<'c>>,
+    pub(crate) frames: Vec<control::Frame<'c>>,
     fast: Option<FastMathFlags>,
     /// Where a failed check puts what it reports.
     fault_words: Option<PointerValue<'c>>,
@@ -74,6 +75,8 @@ pub(crate) struct Lowering<'c, 'a> {
     stack: u64,
     /// What a gang of threads needs besides, where this lowers a gang.
     pub gang: Option<Box<Gang<'c>>>,
+    /// What a block program needs besides, where this lowers one.
+    pub block: Option<Box<Block<'c>>>,
     /// What a GPU's code needs besides, where this lowers for one.
     pub device: Option<Box<Device<'c>>>,
 }
@@ -116,6 +119,7 @@ impl<'c, 'a> Lowering<'c, 'a> {
             fault_words: None,
             stack: 0,
             gang: None,
+            block: None,
             device: None,
         }
     }
@@ -175,6 +179,7 @@ impl<'c, 'a> Lowering<'c, 'a> {
             Op::LaunchExtent => self.thread.extents[dimension(inst)?].into(),
             Op::Cast | Op::Bitcast => self.convert(inst)?,
             op if op.is_over_blocks() && self.device.is_some() => return self.block_op(inst),
+            op if op.is_over_blocks() && self.block.is_some() => return self.program_op(id, inst),
             _ => self.elementwise(inst)?,
         };
         self.define(inst.result(), lowered);
