@@ -281,6 +281,7 @@ impl Buffer {
         if base.is_null() {
             return Err(too_large());
         }
+        ask_for_huge_pages(base, padded);
         let ptr = (base as usize).next_multiple_of(CACHE_LINE) as u64;
         Ok(Buffer { base, layout, ptr, n_bytes })
     }
@@ -295,6 +296,22 @@ impl Buffer {
         self.n_bytes
     }
 }
+
+/// A kernel that streams through large arrays spends much of its time on the page table where pages are small. The
+/// system may refuse; then they stay small.
+#[cfg(target_os = "linux")]
+fn ask_for_huge_pages(base: *mut u8, n_bytes: usize) {
+    const PAGE: usize = 4096;
+    if n_bytes >= 4 << 20 {
+        let start = (base as usize).next_multiple_of(PAGE);
+        let end = (base as usize + n_bytes) & !(PAGE - 1);
+        // SAFETY: the range lies within the allocation; the advice changes no byte.
+        unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE) };
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn ask_for_huge_pages(_: *mut u8, _: usize) {}
 
 impl Drop for Buffer {
     fn drop(&mut self) {

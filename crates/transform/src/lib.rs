@@ -69,15 +69,19 @@ impl std::ops::BitOrAssign for Changed {
 pub type Pass = (&'static str, fn(&mut Function) -> Changed);
 
 /// The passes over functions, in the order in which [`optimize`] runs them.
-pub const PASSES: [Pass; 4] = [
+pub const PASSES: [Pass; 5] = [
     ("simplify", simplify),
     ("eliminate_common_subexpressions", eliminate_common_subexpressions),
     ("hoist_loop_invariants", hoist_loop_invariants),
     ("eliminate_dead_code", eliminate_dead_code),
+    ("unroll_loops", unroll_loops),
 ];
 
-/// What one pass reveals another may use, so they run again; a third round rarely finds anything.
+/// What one pass reveals another may use, so they run again; a third round rarely finds anything, unless loops were
+/// unrolled.
 const ROUNDS: usize = 2;
+/// Unrolling an outer loop may make an inner one's bounds constant.
+const MAX_ROUNDS: usize = 5;
 
 /// Runs all passes. In a module with a kernel only the kernel is made fast: what it calls is in it by then.
 ///
@@ -90,12 +94,17 @@ pub fn optimize(module: &mut Module) {
     check(module, "inline_calls", cfg!(debug_assertions));
     let has_kernel = module.kernel().is_some();
     let mut again: Vec<bool> = module.funcs.iter().map(|func| !has_kernel || func.kind.is_kernel()).collect();
-    for _ in 0..ROUNDS {
+    let (mut round, mut last) = (0, ROUNDS);
+    while round < last {
+        round += 1;
         let wanted = again.clone();
         again.fill(false);
         for (name, pass) in PASSES {
             for (i, func) in module.funcs.iter_mut().enumerate().filter(|(i, _)| wanted[*i]) {
-                again[i] |= pass(func).0;
+                if pass(func).0 {
+                    again[i] = true;
+                    last = if name == "unroll_loops" { (round + ROUNDS).min(MAX_ROUNDS) } else { last };
+                }
             }
             check(module, name, cfg!(debug_assertions));
         }

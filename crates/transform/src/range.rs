@@ -1,7 +1,7 @@
 //! Bounds of integer values.
 //!
 //! In: a verified function and one of its integer values. Out: an interval that holds whatever the value is at run
-//! time; the whole range of its type where nothing better is known. Bounds are i128, in which no 64-bit operation
+//! time; the whole range of its type where nothing better is known. In an arm of an `if` its condition helps. Bounds are i128, in which no 64-bit operation
 //! overflows, so a result that leaves its type is seen, and wrapping then makes everything possible.
 
 use ir::{Attr, Function, InstId, Op, RegionId, Scalar, Value, ValueDef};
@@ -26,6 +26,12 @@ impl Range {
         }
     }
 
+    /// What is in both; `self` where that is nothing, which only code that never runs can ask for.
+    fn intersection(self, other: Range) -> Range {
+        let both = Range { lo: self.lo.max(other.lo), hi: self.hi.min(other.hi) };
+        if both.lo <= both.hi { both } else { self }
+    }
+
     fn point(value: i128) -> Range {
         Range { lo: value, hi: value }
     }
@@ -41,10 +47,12 @@ impl Range {
     }
 }
 
-/// Which `for` owns which region, so that a loop variable's bounds are found.
+/// Which `for` owns which region, so that a loop variable's bounds are found; and what branches have decided.
 #[derive(Debug, Default)]
 pub struct Counters {
     owners: Vec<Option<InstId>>,
+    /// Bounds that hold where the caller stands.
+    facts: Vec<(Value, Range)>,
 }
 
 impl Counters {
@@ -54,7 +62,7 @@ impl Counters {
         for (i, inst) in func.insts.iter().enumerate().filter(|(_, inst)| inst.op == Op::For) {
             owners[inst.regions[0].index()] = Some(InstId(i as u32));
         }
-        Counters { owners }
+        Counters { owners, facts: Vec::new() }
     }
 
     /// Bounds of an integer value; `None` for values of other types.
@@ -75,7 +83,60 @@ impl Counters {
             ValueDef::Param(..) => None,
             ValueDef::Result(inst, index) => self.result(func, inst, index, scalar, steps - 1),
         };
-        Some(found.map_or(all, |range| range.within(scalar)))
+        let found = found.map_or(all, |range| range.within(scalar));
+        let facts = self.facts.iter().filter(|(known, _)| *known == value);
+        Some(facts.fold(found, |found, &(_, range)| found.intersection(range)))
+    }
+
+    /// Takes for granted, until [`Counters::forget`], that a condition came out as `holds`.
+    pub fn assume(&mut self, func: &Function, condition: Value, holds: bool) {
+        let ValueDef::Result(id, _) = func.def(condition) else { return };
+        let inst = func.inst(id);
+        match (inst.op, &inst.operands[..]) {
+            (Op::And, &[a, b]) if holds => {
+                self.assume(func, a, true);
+                self.assume(func, b, true);
+            }
+            (Op::Or, &[a, b]) if !holds => {
+                self.assume(func, a, false);
+                self.assume(func, b, false);
+            }
+            (Op::Not, &[a]) => self.assume(func, a, !holds),
+            (op, &[a, b]) => self.assume_comparison(func, op, [a, b], holds),
+            _ => {}
+        }
+    }
+
+    fn assume_comparison(&mut self, func: &Function, op: Op, [a, b]: [Value; 2], holds: bool) {
+        let (Some(x), Some(y)) = (self.range(func, a), self.range(func, b)) else { return };
+        let op = match (op, holds) {
+            (Op::Lt, true) | (Op::Ge, false) => Op::Lt,
+            (Op::Le, true) | (Op::Gt, false) => Op::Le,
+            (Op::Gt, true) | (Op::Le, false) => Op::Gt,
+            (Op::Ge, true) | (Op::Lt, false) => Op::Ge,
+            (Op::Eq, true) | (Op::Ne, false) => Op::Eq,
+            _ => return,
+        };
+        let below = |hi| Range { lo: i128::MIN, hi };
+        let above = |lo| Range { lo, hi: i128::MAX };
+        let (of_a, of_b) = match op {
+            Op::Lt => (below(y.hi - 1), above(x.lo + 1)),
+            Op::Le => (below(y.hi), above(x.lo)),
+            Op::Gt => (above(y.lo + 1), below(x.hi - 1)),
+            Op::Ge => (above(y.lo), below(x.hi)),
+            _ => (y, x),
+        };
+        self.facts.extend([(a, of_a), (b, of_b)]);
+    }
+
+    /// How many facts are taken for granted, for [`Counters::forget`].
+    pub fn n_facts(&self) -> usize {
+        self.facts.len()
+    }
+
+    /// Forgets all facts but the first `n`.
+    pub fn forget(&mut self, n: usize) {
+        self.facts.truncate(n);
     }
 
     /// Bounds of the variable of the `for` whose body is `region`: from lo to before hi.

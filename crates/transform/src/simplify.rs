@@ -66,7 +66,9 @@ impl Simplifier<'_> {
     fn region(&mut self, region: RegionId) {
         let insts = std::mem::take(&mut self.func.regions[region.index()].insts);
         let outer = std::mem::take(&mut self.out);
+        let n_facts = self.counters.n_facts();
         self.insts(&insts);
+        self.counters.forget(n_facts);
         self.func.regions[region.index()].insts = std::mem::replace(&mut self.out, outer);
     }
 

@@ -35,7 +35,7 @@ proptest! {
     }
 
     #[test]
-    fn each_pass_alone_keeps_modules_valid(numbers in vec(any::<u32>(), 0..300), pick in 0usize..5) {
+    fn each_pass_alone_keeps_modules_valid(numbers in vec(any::<u32>(), 0..300), pick in 0usize..6) {
         let mut module = arbitrary::module(&numbers);
         let before = module.to_string();
         let (name, pass) = PASSES.into_iter().chain([("unify_returns", unify_returns as fn(&mut Function) -> Changed)]).nth(pick).unwrap();

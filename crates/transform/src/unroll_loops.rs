@@ -23,7 +23,7 @@ use ir::{Attr, Const, Function, Inst, InstId, Op, PathElem, RegionId, Type, Valu
 const MAX_ROUNDS: i128 = 64;
 
 /// Most instructions that one loop becomes.
-const MAX_INSTS: usize = 6000;
+const MAX_INSTS: usize = 3000;
 
 /// Unrolls the loops of a function, inner ones first.
 pub fn unroll_loops(func: &mut Function) -> Changed {

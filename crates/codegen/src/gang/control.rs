@@ -3,6 +3,7 @@
 //! Values that leave a construct go through slots of memory, which LLVM's own pass turns into registers. A lane that
 //! leaves early is taken out of the mask until the end of what it left to.
 
+use super::cases::Cases;
 use super::slots::Slots;
 use crate::llvm::Lowering;
 use crate::llvm::lanes::{as_int, as_lanes, n_lanes, number};
@@ -42,6 +43,8 @@ pub(super) enum Frame<'c> {
 
 /// Pure arms of at most so many instructions run without a branch.
 const MAX_STRAIGHT: usize = 24;
+/// Arms of at most so many instructions are not worth a test whether all lanes take one.
+const MIN_DOUBLE: usize = 6;
 
 impl<'c> Lowering<'c, '_> {
     pub(super) fn gang_control(&mut self, id: InstId, inst: &Inst) -> Result<()> {
@@ -98,13 +101,19 @@ impl<'c> Lowering<'c, '_> {
         let has_exits = exits(self.func, inst);
         let [first, second] = [0, 1].map(|arm| Cost::of(self, inst.regions[arm]));
         let n_insts = first.n_insts + second.n_insts;
-        if !has_exits && first.is_pure && second.is_pure && n_insts <= MAX_STRAIGHT {
-            return self.straight_arms(inst, condition);
+        let is_straight = !has_exits && first.is_pure && second.is_pure && n_insts <= MAX_STRAIGHT;
+        let touches_lanes = first.touches_lanes || second.touches_lanes;
+        let may_double = self.mask().is_none() && !has_exits && n_insts <= self.gang()?.budget;
+        // Two scalar tests cost less than to blend what a few instructions compute.
+        if may_double && (touches_lanes || n_insts > MIN_DOUBLE) {
+            let cases = self.end_cases(inst.operands[0])?;
+            if cases.is_some() || touches_lanes {
+                self.gang_mut()?.budget -= n_insts;
+                return self.arms_by_case(inst, condition, cases, is_straight);
+            }
         }
-        let is_heavy = first.touches_lanes || second.touches_lanes;
-        if self.mask().is_none() && is_heavy && !has_exits && n_insts <= self.gang()?.budget {
-            self.gang_mut()?.budget -= n_insts;
-            return self.arms_by_case(inst, condition);
+        if is_straight {
+            return self.straight_arms(inst, condition);
         }
         self.masked_arms(inst, condition, has_exits)
     }
@@ -183,10 +192,19 @@ impl<'c> Lowering<'c, '_> {
     }
 
     /// All lanes in one arm: that arm without a mask. Else both under masks.
-    fn arms_by_case(&mut self, inst: &Inst, condition: IntValue<'c>) -> Result<()> {
+    fn arms_by_case(
+        &mut self,
+        inst: &Inst,
+        condition: IntValue<'c>,
+        cases: Option<Cases<'c>>,
+        is_straight: bool,
+    ) -> Result<()> {
         let slots = self.new_slots(&inst.results)?;
         let join = self.block();
-        let cases = [self.all(condition)?, self.builder.build_not(self.any(condition)?, "")?];
+        let cases = match cases {
+            Some(Cases { all, none }) => [all, none],
+            None => [self.all(condition)?, self.builder.build_not(self.any(condition)?, "")?],
+        };
         for (&region, case) in inst.regions.iter().zip(cases) {
             let (run, next) = (self.block(), self.block());
             let holds = self.early(region)?;
@@ -199,7 +217,11 @@ impl<'c> Lowering<'c, '_> {
             self.builder.position_at_end(next);
         }
         self.set_mask(None);
-        self.masked_arms(inst, condition, false)?;
+        if is_straight {
+            self.straight_arms(inst, condition)?
+        } else {
+            self.masked_arms(inst, condition, false)?
+        }
         self.store_slots(&slots, &inst.results, None)?;
         self.builder.build_unconditional_branch(join)?;
         self.builder.position_at_end(join);

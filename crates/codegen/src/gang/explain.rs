@@ -34,7 +34,9 @@ fn region(func: &Function, uniformity: &Uniformity, region_id: RegionId, is_mask
             Op::For | Op::Loop => Some("loop: uniform".into()),
             _ => None,
         };
-        notes.extend(text.map(|text| Note { span: inst.span, text }));
+        // A loop that was written out has the same to say of each round.
+        let note = text.map(|text| Note { span: inst.span, text });
+        notes.extend(note.filter(|note| !notes.contains(note)));
         for &inner in &inst.regions {
             region(func, uniformity, inner, is_masked || is_divergent, notes);
         }

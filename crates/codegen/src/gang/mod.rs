@@ -17,6 +17,7 @@
 //! Karrenberg & Hack, "Whole-Function Vectorization" (CGO 2011); Pharr & Mark, "ispc" (InPar 2012).
 
 mod atomic;
+mod cases;
 mod control;
 mod explain;
 mod memory;
@@ -39,6 +40,7 @@ use inkwell::basic_block::BasicBlock;
 use inkwell::builder::BuilderError;
 use inkwell::values::IntValue;
 use ir::{Function, Inst, InstId, Op, RegionId, Scalar, Value};
+use transform::range::{Counters, Range};
 
 /// The state of lowering a gang.
 pub(crate) struct Gang<'c> {
@@ -58,6 +60,7 @@ pub(crate) struct Gang<'c> {
     is_used: Vec<bool>,
     /// Instructions that may still be lowered twice.
     budget: usize,
+    counters: Counters,
 }
 
 /// What is known of an affine value that may wrap.
@@ -86,6 +89,7 @@ impl<'c> Gang<'c> {
             is_dense: vec![false; func.values.len()],
             is_used,
             budget: 2 * func.insts.len() + 200,
+            counters: Counters::new(func),
         }
     }
 }
@@ -232,7 +236,7 @@ impl<'c> Lowering<'c, '_> {
         let x = inst.operands[0];
         let scalar = |value| self.func.ty(value).as_scalar().unwrap_or(Scalar::Bool);
         let (from, to) = (scalar(x), scalar(inst.result()));
-        if from.bits() >= to.bits() || self.is_thread_index(x) {
+        if from.bits() >= to.bits() || self.grows_evenly(x)? {
             return Ok(None);
         }
         let step = self.step(x);
@@ -258,14 +262,12 @@ impl<'c> Lowering<'c, '_> {
         Ok(Some(self.builder.build_not(wrapped, "")?))
     }
 
-    /// The thread's index as an i32: a row ends before it wraps.
-    fn is_thread_index(&self, value: Value) -> bool {
-        self.func.ty(value).as_scalar() == Some(Scalar::I32)
-            && self
-                .def(value)
-                .filter(|def| def.op == Op::Cast)
-                .and_then(|def| self.def(def.operands[0]))
-                .is_some_and(|def| matches!(def.op, Op::Tid | Op::ThreadIndex))
+    /// Whether an affine integer is known not to wrap within the gang. A row ends before the thread's index does; of what
+    /// is computed from it, bounds narrower than the type's say that no step on the way has wrapped.
+    fn grows_evenly(&self, value: Value) -> Result<bool> {
+        let Some(scalar) = self.func.ty(value).as_scalar().filter(|scalar| scalar.is_int()) else { return Ok(false) };
+        let range = self.gang()?.counters.range(self.func, value);
+        Ok(range.is_some_and(|range| range != Range::of_type(scalar)))
     }
 
     /// A value in every lane.

@@ -39,19 +39,21 @@ fn index_of(inst: &Inst) -> Option<u32> {
 }
 
 fn extract(func: &Function, inst: &Inst) -> Option<Simpler> {
-    let (x, index) = (inst.operands[0], index_of(inst)?);
+    let (mut x, index) = (inst.operands[0], index_of(inst)?);
+    // Past whatever put other components in.
+    while let Some(insert) = defined_by(func, x, Op::Insert).filter(|insert| index_of(insert) != Some(index)) {
+        x = insert.operands[0];
+    }
     if let Some(made) = defined_by(func, x, Op::Construct) {
         return Some(Simpler::Value(made.operands[index as usize]));
     }
     if let Some(made) = defined_by(func, x, Op::Splat) {
         return Some(Simpler::Value(made.operands[0]));
     }
-    let insert = defined_by(func, x, Op::Insert)?;
-    Some(if index_of(insert)? == index {
-        Simpler::Value(insert.operands[1])
-    } else {
-        Simpler::Op(Op::Extract, vec![insert.operands[0]], Attr::Index(index))
-    })
+    if let Some(insert) = defined_by(func, x, Op::Insert) {
+        return Some(Simpler::Value(insert.operands[1]));
+    }
+    (x != inst.operands[0]).then(|| Simpler::Op(Op::Extract, vec![x], Attr::Index(index)))
 }
 
 fn insert(cx: &mut Simplifier, id: InstId) -> Option<Simpler> {

@@ -21,8 +21,17 @@ impl Simplifier<'_> {
             self.changed = true;
             return self.splice_arm(id, arms[usize::from(c.0 == 0)]);
         }
-        for &arm in &arms {
+        for (&arm, holds) in arms.iter().zip([true, false]) {
+            let n_facts = self.counters.n_facts();
+            self.counters.assume(self.func, condition, holds);
             self.region(arm);
+            self.counters.forget(n_facts);
+        }
+        for (i, holds) in [(0, false), (1, true)] {
+            // Who took an arm that leaves does not come by here.
+            if !yields(self.func, arms[i]) {
+                self.counters.assume(self.func, condition, holds);
+            }
         }
         if arms.iter().any(|&arm| !yields(self.func, arm)) {
             self.out.push(id);
