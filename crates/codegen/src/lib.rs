@@ -35,6 +35,9 @@ pub use x86::{
     llvm_version, symbol, warm_up,
 };
 
+/// Changes with this crate's text: part of the name of cached code.
+pub const FINGERPRINT: &str = env!("CODE_GENERATOR");
+
 /// Why no machine code came out.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {

@@ -28,6 +28,7 @@
 
 pub mod command;
 pub mod cpu;
+pub mod lanes;
 pub mod ptx;
 pub mod run;
 

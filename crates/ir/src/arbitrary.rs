@@ -10,6 +10,7 @@
 //! ```
 
 mod hash;
+pub mod kernels;
 mod ops;
 mod regions;
 
@@ -124,6 +125,8 @@ struct Maker<'a, 's> {
     /// Loops around the current place, innermost last.
     loops: Vec<Loop>,
     depth: usize,
+    /// In a kernel, the arrays that its threads share.
+    arrays: Option<kernels::Arrays>,
 }
 
 /// What `continue` and `break` must give.
@@ -145,7 +148,7 @@ fn function(source: &mut Source, module: &Module, name: &str, budget: usize) -> 
     let mut func = Function::new(name, FunctionKind::Function, params, results);
     let mut b = Builder::new(&mut func);
     let scope = b.func.region(b.func.body).params.clone();
-    let mut maker = Maker { source, module, scope, budget, loops: Vec::new(), depth: 0 };
+    let mut maker = Maker { source, module, scope, budget, loops: Vec::new(), depth: 0, arrays: None };
     maker.body(&mut b);
     if !b.is_terminated() {
         maker.return_(&mut b);
@@ -173,6 +176,9 @@ impl Maker<'_, '_> {
     }
 
     fn return_(&mut self, b: &mut Builder) {
+        if self.arrays.is_some() {
+            return self.end_thread(b);
+        }
         let results = b.func.results.clone();
         let hash = (results.last() == Some(&Type::scalar(Scalar::U64))).then(|| self.hash(b));
         let n = results.len() - usize::from(hash.is_some());

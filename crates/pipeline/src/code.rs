@@ -98,6 +98,7 @@ pub fn code_key(unit: &Unit, special: Specialization) -> Key {
         features.as_bytes(),
         env!("CARGO_PKG_VERSION").as_bytes(),
         codegen::llvm_version().as_bytes(),
+        codegen::FINGERPRINT.as_bytes(),
     ])
 }
 

@@ -20,9 +20,11 @@ mod atomic;
 mod cases;
 mod control;
 mod explain;
+mod loops;
 mod memory;
 mod shape;
 mod slots;
+mod split;
 mod widen;
 
 pub(crate) use explain::explain;
@@ -61,6 +63,8 @@ pub(crate) struct Gang<'c> {
     /// Instructions that may still be lowered twice.
     budget: usize,
     counters: Counters,
+    /// A condition that holds, or does not hold, in all lanes of what is being lowered.
+    known: Option<(Value, bool)>,
 }
 
 /// What is known of an affine value that may wrap.
@@ -90,6 +94,7 @@ impl<'c> Gang<'c> {
             is_used,
             budget: 2 * func.insts.len() + 200,
             counters: Counters::new(func),
+            known: None,
         }
     }
 }

@@ -11,7 +11,8 @@ const MAX_ROUNDS: i128 = 4;
 
 impl Maker<'_, '_> {
     pub(super) fn if_(&mut self, b: &mut Builder) {
-        let condition = self.value(b, Type::bool());
+        let is_guard = self.arrays.is_some() && self.source.pick(3) == 0;
+        let condition = if is_guard { self.guard(b) } else { self.value(b, Type::bool()) };
         let results: Vec<Type> = (0..self.source.pick(3)).map(|_| self.source.inner_type()).collect();
         let arms = [b.func.add_region(&[]), b.func.add_region(&[])];
         for arm in arms {
