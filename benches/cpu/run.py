@@ -137,7 +137,8 @@ def machine():
 def main():
     found = contenders()
     results = {"machine": machine(), "threads": ARGS.threads, "load": os.getloadavg()[0], "works": {}}
-    print(f"{results['machine']}; {ARGS.threads} threads{' (processor time)' if ARGS.cpu else ''}; best of {ARGS.rounds} rounds")
+    clock_name = " (processor time)" if ARGS.cpu else ""
+    print(f"{results['machine']}; {ARGS.threads} threads{clock_name}; best of {ARGS.rounds} rounds")
     for work in WORKS:
         if ARGS.works and work.name not in ARGS.works:
             continue
