@@ -37,12 +37,24 @@ float_functions! {
     sqrt sqrtf (x) x.sqrt(), x.sqrt();
 }
 
+/// LLVM rounds once where it finds two roundings in a row whose first loses nothing. The half is the low part of the
+/// register that an f32 is returned in.
+extern "C" fn truncdfhf2(x: f64) -> f32 {
+    f32::from_bits(runtime::narrow::gs_cast_f64_f16(x).into())
+}
+
+extern "C" fn truncdfbf2(x: f64) -> f32 {
+    f32::from_bits(runtime::narrow::gs_cast_f64_bf16(x).into())
+}
+
 pub(crate) fn all() -> Vec<(&'static str, usize)> {
     let mut symbols = runtime::math::symbols();
     symbols.extend(FLOAT.iter().map(|(name, address)| (*name, address())));
     symbols.extend([
         ("gs_block_memory", runtime::blocks::gs_block_memory as *const () as usize),
         ("gs_grid_barrier", runtime::blocks::gs_grid_barrier as *const () as usize),
+        ("__truncdfhf2", truncdfhf2 as *const () as usize),
+        ("__truncdfbf2", truncdfbf2 as *const () as usize),
         ("memcpy", memcpy as *const () as usize),
         ("memmove", memmove as *const () as usize),
         ("memset", memset as *const () as usize),

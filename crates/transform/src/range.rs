@@ -164,7 +164,7 @@ impl Counters {
                 Range::point(value.as_int(scalar))
             }
             // A launch has fewer than 2^31 threads along a dimension; no extent is negative.
-            Op::Tid => Range { lo: 0, hi: i128::from(i32::MAX) - 1 },
+            Op::Tid | Op::ThreadIndex => Range { lo: 0, hi: i128::from(i32::MAX) - 1 },
             Op::LaunchExtent => Range { lo: 0, hi: i128::from(i32::MAX) },
             Op::Extent => Range { lo: 0, hi: i128::from(i64::MAX) },
             Op::Add => {

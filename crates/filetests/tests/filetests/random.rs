@@ -68,7 +68,7 @@ proptest! {
         let main = main_of(&module);
         let args = arguments(&module, main, &args);
         let expected = interpret(&module, main, &args);
-        let found = on_cpu(&module, main, &args).map_err(TestCaseError::fail)?;
+        let found = on_cpu(&module, main, &args).map_err(|what| TestCaseError::fail(format!("{what}\n{module}")))?;
         prop_assert_eq!(found, expected, "{}", module);
     }
 }
