@@ -11,8 +11,12 @@ SIZES = {
     "box": ["--particles", "2000", "--steps", "200"],
     "galaxy": ["--stars", "200", "--steps", "5"],
     "heat": ["--size", "64", "--steps", "50"],
+    "heat_source": ["--size", "16", "--steps", "20", "--iterations", "40"],
     "histogram": ["--samples", "50001", "--bins", "32"],
     "mandelbrot": ["--width", "96", "--height", "80", "--limit", "60"],
+    "orbits": ["--bodies", "4", "--steps", "16", "--iterations", "150"],
+    "projectile": ["--steps", "60", "--iterations", "60"],
+    "spring_net": ["--rows", "3", "--columns", "7", "--steps", "40", "--iterations", "60", "--rate", "3e-3"],
 }
 
 

@@ -1,5 +1,6 @@
 """Turns arrays into PNG files. The examples compute; this draws."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -41,3 +42,40 @@ def save(path: str | Path, pixels: np.ndarray) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     Image.fromarray(np.ascontiguousarray(pixels)).save(path)
     return path
+
+
+def line(pixels: np.ndarray, points: np.ndarray, color: Sequence[int], width: int = 1) -> None:
+    """Draws a line through points, (n, 2) of column and row in pixels, into a picture."""
+    ends = np.asarray(points, np.float64)
+    for begin, end in zip(ends[:-1], ends[1:], strict=True):
+        n = max(2, int(np.ceil(2 * np.abs(end - begin).max())) + 1) if np.isfinite(begin + end).all() else 0
+        dots(pixels, begin + (end - begin) * np.linspace(0.0, 1.0, n)[:, None], color, width)
+
+
+def dots(pixels: np.ndarray, points: np.ndarray, color: Sequence[int], width: int = 3) -> None:
+    """Draws squares of `width` pixels at points, (n, 2) of column and row, into a picture."""
+    at = np.rint(np.asarray(points, np.float64)).astype(int).reshape(-1, 2)
+    for dx in range(-(width // 2), width - width // 2):
+        for dy in range(-(width // 2), width - width // 2):
+            x, y = at[:, 0] + dx, at[:, 1] + dy
+            inside = (x >= 0) & (x < pixels.shape[1]) & (y >= 0) & (y < pixels.shape[0])
+            pixels[y[inside], x[inside]] = color
+
+
+def curve(values: list[float], size: int) -> np.ndarray:
+    """A square picture of numbers over time, on a logarithmic scale with a thin line at each power of ten."""
+    pixels = np.full((size, size, 3), 16, np.uint8)
+    heights = np.log10(np.maximum(np.asarray(values, np.float64), 1e-30))
+    low, high = np.floor(heights.min()), np.ceil(heights.max())
+    scale = (size - 9) / ((high - low) or 1.0)
+    for power in np.arange(low, high + 1):
+        pixels[int(4 + (high - power) * scale), :] = 60
+    x = np.linspace(4, size - 5, len(heights))
+    line(pixels, np.stack([x, 4 + (high - heights) * scale], axis=1), (252, 165, 10), 2)
+    return pixels
+
+
+def shrink(pixels: np.ndarray, size: int) -> np.ndarray:
+    """The nearest pixels of a picture in a square of another size."""
+    rows, columns = (np.arange(size) * extent // size for extent in pixels.shape[:2])
+    return pixels[rows][:, columns]
