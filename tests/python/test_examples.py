@@ -16,7 +16,7 @@ SIZES = {
     "mandelbrot": ["--width", "96", "--height", "80", "--limit", "60"],
     "orbits": ["--bodies", "4", "--steps", "16", "--iterations", "150"],
     "projectile": ["--steps", "60", "--iterations", "60"],
-    "spring_net": ["--rows", "3", "--columns", "7", "--steps", "40", "--iterations", "60", "--rate", "3e-3"],
+    "spring_net": ["--rows", "3", "--columns", "5", "--steps", "40", "--iterations", "60", "--rate", "3e-3"],
 }
 
 
