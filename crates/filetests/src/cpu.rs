@@ -47,8 +47,16 @@ pub fn launch_blocks(
     let object = codegen::compile(&module, kernel, &CpuOptions::default()).map_err(|error| error.to_string())?;
     let loaded = codegen::load(&object, &codegen::symbol(&module, kernel)).map_err(|error| error.to_string())?;
     let packed = pack(args);
+    let waits_for_grid = module.func(kernel).insts.iter().any(|inst| inst.op == Op::GridBarrier);
     // SAFETY: as in `launch`.
-    unsafe { runtime_cpu::Pool::global().launch_blocks(loaded.block_entry(), packed.as_ptr(), bounds, fault) };
+    unsafe {
+        let (pool, entry) = (runtime_cpu::Pool::global(), loaded.block_entry());
+        if waits_for_grid {
+            pool.launch_grid(entry, packed.as_ptr(), bounds, fault).map_err(|error| error.to_string())?;
+        } else {
+            pool.launch_blocks(entry, packed.as_ptr(), bounds, fault);
+        }
+    }
     Ok(module)
 }
 

@@ -124,7 +124,7 @@ impl Run {
         let (args, memory) = lay_out(&self.args);
         let fault = Fault::default();
         if let Bounds::Blocks { bounds, is_checked } = &self.bounds {
-            if *is_checked || waits_for_grid(module) {
+            if *is_checked {
                 return Ok(None);
             }
             let program = cpu::launch_blocks(module, func, &args, bounds, &fault)?;
@@ -137,11 +137,6 @@ impl Run {
         let Some(results) = cpu::call(module, func, &args, &fault)? else { return Ok(None) };
         Ok(Some(outcome(module, &fault, || results.iter().map(print).collect())))
     }
-}
-
-/// Whether a launch is a cooperative one.
-fn waits_for_grid(module: &Module) -> bool {
-    module.funcs.iter().any(|func| func.insts.iter().any(|inst| inst.op == ir::Op::GridBarrier))
 }
 
 enum Outcome<'a> {

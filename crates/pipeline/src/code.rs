@@ -43,11 +43,12 @@ pub fn load(
         record(Phase::Reused, start.elapsed());
         return Ok(known);
     }
-    let symbol = codegen::symbol(&unit.module, unit.kernel);
+    let code = unit.code()?;
+    let symbol = codegen::symbol(code, unit.kernel);
     let module = match read(&key, disk, &symbol) {
         Some(module) => module,
         None => {
-            let object = timed(Phase::Generated, || codegen::compile(&unit.module, unit.kernel, &special.options()))?;
+            let object = timed(Phase::Generated, || codegen::compile(code, unit.kernel, &special.options()))?;
             if let Some(disk) = disk {
                 disk.write(&key, &object);
             }
@@ -82,7 +83,7 @@ fn loaded() -> MutexGuard<'static, Option<HashMap<Key, Arc<LoadedModule>>>> {
 
 /// The name of a unit's code: the optimized IR's text and all else that decides what LLVM makes of it.
 pub fn code_key(unit: &Unit, special: Specialization) -> Key {
-    let text = unit.module.to_string();
+    let text = unit.code().unwrap_or(&unit.module).to_string();
     let [triple, cpu, features] = codegen::host_target();
     let gang = match special.options().gang {
         Gang::Auto => 0,

@@ -42,6 +42,12 @@ pub enum TextError {
     Code(codegen::Error),
 }
 
+impl From<codegen::Error> for TextError {
+    fn from(error: codegen::Error) -> TextError {
+        TextError::Code(error)
+    }
+}
+
 /// The kernel's text at `stage`.
 pub fn text(
     host: &dyn Host,
@@ -64,8 +70,8 @@ pub fn text(
     let rank = dims.fold(special.rank, u32::max);
     let options = Specialization { rank, ..special }.options();
     match stage {
-        Stage::Llvm => codegen::llvm_text(&unit.module, unit.kernel, &options, true).map_err(TextError::Code),
-        Stage::Assembly => codegen::assembly(&unit.module, unit.kernel, &options).map_err(TextError::Code),
+        Stage::Llvm => codegen::llvm_text(unit.code()?, unit.kernel, &options, true).map_err(TextError::Code),
+        Stage::Assembly => codegen::assembly(unit.code()?, unit.kernel, &options).map_err(TextError::Code),
         Stage::Explain => Ok(explain(&unit, &options)),
         Stage::Typed | Stage::Optimized => Ok(unit.module.to_string()),
     }
@@ -74,7 +80,7 @@ pub fn text(
 /// One line a note: `line 5: load: unit stride`.
 fn explain(unit: &Unit, options: &codegen::CpuOptions) -> String {
     let mut text = String::new();
-    for note in codegen::explain(&unit.module, unit.kernel, options) {
+    for note in codegen::explain(unit.code().unwrap_or(&unit.module), unit.kernel, options) {
         let file = (!note.span.is_none()).then(|| unit.sources.get(note.span.file)).flatten();
         match file {
             Some(file) => {

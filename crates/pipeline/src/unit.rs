@@ -7,11 +7,12 @@ use crate::writes::{indexed_dimensions, written_params};
 use autodiff::{Fact, Request};
 use diagnostics::SourceMap;
 use frontend::{FuncSource, Host, HostValue, ObjectId, Options, Rejected};
-use ir::{FuncRef, Function, FunctionKind, Module, Type};
+use ir::{FuncRef, Function, FunctionKind, Module, Site, Type};
 use runtime::abi::MAX_RANK;
 use std::cell::Cell;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
+use transform::Refused;
 
 /// A kernel with everything it calls inlined, optimized and verified.
 #[derive(Debug)]
@@ -26,9 +27,45 @@ pub struct Unit {
     pub facts: Vec<Fact>,
     /// Per dimension of a launch: whether the kernel asks for a thread's index along it.
     pub indexed: [bool; MAX_RANK],
+    /// For a kernel over thread blocks, what the CPU runs; made on first use.
+    program: OnceLock<Result<Module, Refused>>,
 }
 
 impl Unit {
+    /// The module that code for the CPU is made from: a kernel over thread blocks runs as a program there.
+    pub fn code(&self) -> Result<&Module, codegen::Error> {
+        if !self.is_over_blocks() {
+            return Ok(&self.module);
+        }
+        let make = || {
+            let mut module = self.module.clone();
+            let _ = transform::fission_barriers(&mut module)?;
+            transform::optimize(&mut module);
+            Ok(module)
+        };
+        let program = self.program.get_or_init(|| timed(Phase::Optimized, make));
+        program.as_ref().map_err(|refused| codegen::Error::Unsupported(refused.to_string()))
+    }
+
+    pub fn is_over_blocks(&self) -> bool {
+        self.func().kind == FunctionKind::BlockKernel
+    }
+
+    /// Whether blocks wait for each other.
+    pub fn waits_for_grid(&self) -> bool {
+        self.func().insts.iter().any(|inst| inst.op == ir::Op::GridBarrier)
+    }
+
+    /// A place that a failed check names.
+    pub fn site(&self, site: u32) -> Option<&Site> {
+        // A program has the kernel's own sites first, then more.
+        let module = match self.program.get() {
+            Some(Ok(program)) => program,
+            _ => &self.module,
+        };
+        module.sites.get(site as usize)
+    }
+
     pub fn func(&self) -> &Function {
         self.module.func(self.kernel)
     }
@@ -92,7 +129,7 @@ fn optimize_for(lowered: frontend::Lowered, are_distinct: bool) -> Unit {
     let kernel = module.kernel().unwrap_or_else(|| panic!("no kernel is left after optimization:\n{module}"));
     let written = written_params(module.func(kernel));
     let indexed = indexed_dimensions(module.func(kernel));
-    Unit { module, kernel, sources, written, indexed, facts: Vec::new() }
+    Unit { module, kernel, sources, written, indexed, facts: Vec::new(), program: OnceLock::new() }
 }
 
 /// Passes every question on and measures how long sources take to read.

@@ -43,7 +43,7 @@ fn mark(func: &Function, array: Value, written: &mut [bool]) {
                 Op::Row | Op::Subarray | Op::Extract => mark(func, inst.operands[0], written),
                 Op::Select => inst.operands[1..].iter().for_each(|&arm| mark(func, arm, written)),
                 // Memory that no parameter's own descriptor names.
-                Op::LocalArray | Op::ArrayFromAddress | Op::Load => {}
+                Op::LocalArray | Op::SharedArray | Op::DynamicShared | Op::ArrayFromAddress | Op::Load => {}
                 _ => written.fill(true),
             }
         }

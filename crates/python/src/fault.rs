@@ -16,7 +16,7 @@ use ir::SiteKind;
 use pipeline::Unit;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use runtime::FaultRecord;
+use runtime::{BlockBounds, FaultRecord};
 
 /// What a launch knew when it failed.
 pub(crate) struct Launched<'a> {
@@ -24,13 +24,29 @@ pub(crate) struct Launched<'a> {
     pub(crate) rank: usize,
     /// Whether a parameter, by its number, was given None for an array.
     pub(crate) is_null: &'a dyn Fn(usize) -> bool,
+    /// For a launch over thread blocks its shape.
+    pub(crate) blocks: Option<&'a BlockBounds>,
+}
+
+impl Launched<'_> {
+    /// The failing thread's index, and what it is called in a report.
+    fn thread(&self, record: &FaultRecord) -> (Vec<i64>, String) {
+        let Some(bounds) = self.blocks else {
+            let thread = record.thread[..self.rank].to_vec();
+            let name = shown(&thread);
+            return (thread, name);
+        };
+        let [block, thread @ ..] = record.thread;
+        let name = format!("{} of block {}", shown(&thread), shown(&bounds.block_index(block)));
+        (thread.to_vec(), name)
+    }
 }
 
 pub(crate) fn fault_error(py: Python<'_>, unit: &Unit, record: &FaultRecord, launch: &Launched<'_>) -> PyErr {
-    let thread = &record.thread[..launch.rank];
-    let Some(site) = unit.module.sites.get(record.site as usize) else {
+    let (thread, thread_name) = launch.thread(record);
+    let Some(site) = unit.site(record.site) else {
         let kernel = launch.kernel;
-        let text = format!("a check failed in thread {} of kernel `{kernel}`", shown(thread));
+        let text = format!("a check failed in thread {thread_name} of kernel `{kernel}`");
         return KernelFault::new_err(text);
     };
     let (index, shape) = record.values.split_at(record.values.len() / 2);
@@ -63,7 +79,7 @@ pub(crate) fn fault_error(py: Python<'_>, unit: &Unit, record: &FaultRecord, lau
         SiteKind::Assert => ("assert", "assert", format!("assertion failed: {name}")),
         SiteKind::Divergence => ("divergence", "divergence", "not all threads of the block are here".to_owned()),
     };
-    let place = format!("in thread {} of kernel `{}`", shown(thread), launch.kernel);
+    let place = format!("in thread {thread_name} of kernel `{}`", launch.kernel);
     let (file, line, _) = position(&unit.sources, site.span);
     let mut text = render(&Diagnostic::new(code, site.span, message).label(&place), &unit.sources);
     if file.is_empty() {
@@ -78,7 +94,7 @@ pub(crate) fn fault_error(py: Python<'_>, unit: &Unit, record: &FaultRecord, lau
         value.setattr("kernel", launch.kernel)?;
         value.setattr("file", &file)?;
         value.setattr("line", line)?;
-        value.setattr("thread", PyTuple::new(py, thread)?)?;
+        value.setattr("thread", PyTuple::new(py, &thread)?)?;
         value.setattr("array", array.filter(|array| !array.is_empty()))?;
         value.setattr("index", if is_index { Some(PyTuple::new(py, index)?) } else { None })?;
         value.setattr("shape", if is_index { Some(PyTuple::new(py, shape)?) } else { None })

@@ -113,7 +113,7 @@ pub(crate) fn launch<'py>(
     })
 }
 
-fn signature_of<'py>(kernel: &Bound<'py, Kernel>, args: &[Bound<'py, PyAny>]) -> PyResult<Arc<Signature>> {
+pub(crate) fn signature_of<'py>(kernel: &Bound<'py, Kernel>, args: &[Bound<'py, PyAny>]) -> PyResult<Arc<Signature>> {
     match &kernel.get().closed {
         Some(closed) => Ok(closed.clone()),
         None => Ok(kernel.get().signature(&infer_types(kernel.get(), args)?)),
@@ -251,11 +251,15 @@ impl Prepared<'_, '_> {
 
     /// Refuses read-only memory for parameters that the kernel writes to.
     pub(crate) fn check_writes(&self, unit: &Unit) -> PyResult<()> {
-        match self.packed.read_only.iter().find(|&&index| unit.written[index]) {
+        Prepared::check_writes_of(self.kernel, self.packed, unit)
+    }
+
+    pub(crate) fn check_writes_of(kernel: &Bound<'_, Kernel>, packed: &Packed, unit: &Unit) -> PyResult<()> {
+        match packed.read_only.iter().find(|&&index| unit.written[index]) {
             None => Ok(()),
             Some(&index) => {
                 let why = "the kernel writes to it, and its memory is read-only".to_owned();
-                Err(self.kernel.get().refuse(self.kernel.py(), index, "", crate::bytes::Mismatch::Unfit(why)))
+                Err(kernel.get().refuse(kernel.py(), index, "", crate::bytes::Mismatch::Unfit(why)))
             }
         }
     }
@@ -343,7 +347,7 @@ impl Job<'_> {
                 let rank = self.grid.rank as usize;
                 let kernel = &self.kernel.name;
                 let is_null = |param| self.signature.is_null(param, self.words);
-                let launched = Launched { kernel, rank, is_null: &is_null };
+                let launched = Launched { kernel, rank, is_null: &is_null, blocks: None };
                 Err(fault_error(py, unit, &record, &launched))
             }
         }
@@ -351,7 +355,7 @@ impl Job<'_> {
 }
 
 /// Lets other Python threads run during a long launch. None of what the launch reads belongs to Python.
-fn detached(py: Python<'_>, is_long: bool, run: impl FnOnce()) {
+pub(crate) fn detached(py: Python<'_>, is_long: bool, run: impl FnOnce()) {
     if !is_long {
         return run();
     }

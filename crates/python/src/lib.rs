@@ -5,6 +5,8 @@
 
 mod adjoint;
 mod array;
+mod block_fault;
+mod blocks;
 mod bytes;
 mod call;
 mod cuda;
@@ -196,6 +198,7 @@ fn native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("KernelFault", py.get_type::<errors::KernelFault>())?;
     m.add("ArgumentError", errors::argument_error_type(py)?)?;
     m.add_function(wrap_pyfunction!(launch::launch, m)?)?;
+    m.add_function(wrap_pyfunction!(blocks::launch_blocks, m)?)?;
     m.add_function(wrap_pyfunction!(adjoint::adjoint_facts, m)?)?;
     m.add_function(wrap_pyfunction!(adjoint::launch_adjoint, m)?)?;
     m.add_function(wrap_pyfunction!(fast::fast_launch, m)?)?;

@@ -14,8 +14,8 @@ use ir::Type;
 use pipeline::{CudaError, CudaSpecialization, LoadedModule, Request, Specialization, Unit};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use runtime::EntryPoint;
 use runtime::abi::MAX_RANK;
+use runtime::{BlockEntryPoint, EntryPoint};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -71,7 +71,14 @@ pub(crate) struct Ready {
     pub(crate) entry: EntryPoint,
     pub(crate) watch: Watch,
     /// Keeps the code of `entry`.
-    _module: Arc<LoadedModule>,
+    module: Arc<LoadedModule>,
+}
+
+impl Ready {
+    /// The entry point of a kernel over thread blocks.
+    pub(crate) fn block_entry(&self) -> BlockEntryPoint {
+        self.module.block_entry()
+    }
 }
 
 /// Code that a kernel's last launches ran, found without a lock. By stamp: the count of changes of settings (see
@@ -207,9 +214,7 @@ impl Variants {
         let special = Specialization { contiguous: is_contiguous, rank: key.rank };
         let loaded = py.detach(|| pipeline::load(&unit, special, disk.as_ref()));
         let outcome = match loaded {
-            Ok(module) => {
-                Ok(Arc::new(Ready { unit, key, entry: module.entry(), watch: Watch::new(), _module: module }))
-            }
+            Ok(module) => Ok(Arc::new(Ready { unit, key, entry: module.entry(), watch: Watch::new(), module })),
             Err(error) => Err(Arc::new(Failure::new(&kernel.get().name, error.to_string()))),
         };
         lock(&self.codes).push((key, is_contiguous, outcome.clone()));

@@ -24,8 +24,10 @@
 //! ```
 
 mod crew;
+mod grid;
 mod pace;
 
+pub use grid::{GridError, MAX_GRID};
 pub use pace::Pace;
 
 use crew::{Crew, Job};
@@ -164,14 +166,33 @@ impl Pool {
     /// # Safety
     /// As for [`Pool::launch`]; the kernel waits for no other block.
     pub unsafe fn launch_blocks(&self, entry: BlockEntryPoint, args: *const u8, bounds: &BlockBounds, fault: &Fault) {
+        let Some(n) = bounds.n_blocks() else { return };
+        // SAFETY: the caller's promise.
+        unsafe { self.run_blocks(entry, args, bounds, 0..n, fault) }
+    }
+
+    /// Runs some of a launch's blocks, by their numbers.
+    ///
+    /// # Safety
+    /// As for [`Pool::launch_blocks`]; the numbers are those of blocks of the launch.
+    pub unsafe fn run_blocks(
+        &self,
+        entry: BlockEntryPoint,
+        args: *const u8,
+        bounds: &BlockBounds,
+        blocks: Range<i64>,
+        fault: &Fault,
+    ) {
         // SAFETY: the two differ in what one pointer points to, and the job hands on the one that belongs to the entry.
         let entry = unsafe { std::mem::transmute::<BlockEntryPoint, EntryPoint>(entry) };
-        let (Some(n), Some(1..)) = (bounds.n_blocks(), bounds.n_threads()) else { return };
+        let (base, n) = (blocks.start, blocks.end - blocks.start);
         let pace = Pace { min_chunk: 1, ..Pace::DEFAULT };
+        let bounds_of = bounds;
         let bounds: *const LaunchBounds = std::ptr::from_ref(bounds).cast();
-        if n > 0 {
+        let has_threads = bounds_of.n_threads().is_some_and(|n| n > 0);
+        if n > 0 && has_threads {
             // SAFETY: the caller's promise.
-            unsafe { self.run_job(&pace, Job { entry, args, bounds, fault, base: 0, n, chunk: pace.chunk(n) }) };
+            unsafe { self.run_job(&pace, Job { entry, args, bounds, fault, base, n, chunk: pace.chunk(n) }) };
         }
     }
 

@@ -206,7 +206,7 @@ pub(crate) fn settle(py: Python<'_>, device: &'static Device) -> PyResult<()> {
         None => Ok(()),
         Some((unit, kernel, rank, nulls, record)) => {
             let is_null = |param: usize| nulls.get(param).copied().unwrap_or(false);
-            Err(fault_error(py, &unit, &record, &Launched { kernel, rank, is_null: &is_null }))
+            Err(fault_error(py, &unit, &record, &Launched { kernel, rank, is_null: &is_null, blocks: None }))
         }
     }
 }
