@@ -12,7 +12,7 @@ use runtime::{BlockBounds, BlockEntryPoint, EntryPoint, Fault, LaunchBounds};
 use std::cell::{Cell, RefCell};
 
 /// Most blocks of a cooperative launch: each has a stack.
-pub const MAX_GRID: i64 = 2048;
+pub const MAX_GRID: i64 = 4096;
 
 /// A kernel has at most half a megabyte of locals.
 const STACK: usize = 1 << 20;
