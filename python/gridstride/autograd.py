@@ -24,10 +24,20 @@ import numpy as np
 
 from gridstride import _device, _launch, _types
 from gridstride._array import array
+from gridstride._jax_function import jax_function as jax_function
 from gridstride._kernel import Kernel
 from gridstride._tape import Tape
+from gridstride._torch_function import torch_function as torch_function
 
-__all__ = ["gradcheck", "gradcheck_tape", "jacobian", "jacobian_fd", "jacobian_plot"]
+__all__ = [
+    "gradcheck",
+    "gradcheck_tape",
+    "jacobian",
+    "jacobian_fd",
+    "jacobian_plot",
+    "jax_function",
+    "torch_function",
+]
 
 Mask = Sequence[tuple[str | int, str | int]]
 Jacobians = dict[tuple[int, int], array]

@@ -93,6 +93,7 @@ def draw(positions: np.ndarray, shape: np.ndarray, size: int = 300) -> np.ndarra
         bright = picture.colors(np.linspace(0.35, 0.85, len(net)), 0.0, 1.0)
         for row, color in zip(net, bright, strict=True):
             picture.line(pixels, place(row), color)
+    picture.dots(pixels, place(positions[0][[0, -1]]), (252, 255, 220), 7)
     picture.line(pixels, place(shape), (120, 255, 120), 2)
     return pixels
 
