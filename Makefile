@@ -6,7 +6,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: demo test dev lint rust-tests python-tests conformance conformance-quick wheel clean
+.PHONY: demo test dev lint rust-tests python-tests test-gpu bench-gpu gpu-bundle conformance conformance-quick wheel clean
 
 PYTHON ?= python3
 DEMO ?=
@@ -50,6 +50,18 @@ rust-tests: .venv/packages
 
 python-tests: dev
 	$(BIN)/python -m pytest
+
+# On a machine with an NVIDIA GPU: the tests of the CPU run there too, and those of what only a GPU has.
+test-gpu: dev
+	GRIDSTRIDE_DEVICE=cuda $(BIN)/python -m pytest tests/python tests/gpu
+
+# Beside Warp, Numba, CuPy, PyTorch, Triton and CUDA C++, whatever is installed.
+bench-gpu: dev
+	$(BIN)/python benches/gpu/run.py
+
+# dist/gridstride-gpu.tar.gz, for a machine with a GPU but without Rust: there, `tar xzf` it and `bash gridstride-gpu/run.sh`.
+gpu-bundle: wheel
+	$(BIN)/python benches/gpu/bundle.py
 
 # The tests of other systems, from their wheels on PyPI: everything with its table, and what a change must not lose.
 conformance: dev

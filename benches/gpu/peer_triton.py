@@ -1,0 +1,24 @@
+"""What is usual in Triton of the benchmarks."""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def saxpy(a, x, y, o, n, block: tl.constexpr):
+    i = tl.program_id(0) * block + tl.arange(0, block)
+    inside = i < n
+    tl.store(o + i, a * tl.load(x + i, mask=inside) + tl.load(y + i, mask=inside), mask=inside)
+
+
+def run(bench):
+    wait = torch.cuda.synchronize
+    n = bench.size(1 << 28, 1 << 16)
+    if bench.wants("saxpy"):
+        x, y, o = (torch.ones(n, device="cuda") for _ in range(3))
+        bench.once("cold saxpy", lambda: saxpy[(n // 1024,)](2.0, x, y, o, n, 1024), wait)
+        bench.rate("saxpy", lambda: saxpy[(n // 1024,)](2.0, x, y, o, n, 1024), wait, 12e-9 * n, "GB/s")
+    if bench.wants("launch"):
+        x = torch.zeros(16, device="cuda")
+        bench.time("launch", lambda: saxpy[(1,)](2.0, x, x, x, 16, 1024), wait, n=bench.size(3000, 10))
