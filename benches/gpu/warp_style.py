@@ -18,7 +18,9 @@ def run(wp, bench):
     bodies(wp, bench, wait)
     lattice(wp, bench, wait)
     segments(wp, bench, wait)
-    others(wp, bench, wait)
+    for kernels in (sparse, divergent, moving):
+        if bench.wants("others"):
+            kernels(wp, bench, wait)
 
 
 def streaming(wp, bench, wait):
@@ -186,8 +188,9 @@ def segments(wp, bench, wait):
         bench.rate(name, run, wait, 4e-9 * x.size, "GB/s")
 
 
-def others(wp, bench, wait):
-    """Kernels that nobody tuned for."""
+def sparse(wp, bench, wait):
+    """Sums over many places. Nobody tuned for these."""
+    rng = np.random.default_rng(2)
 
     @wp.kernel(enable_backward=False, module="unique")
     def histogram(x: wp.array(dtype=float), bins: wp.array(dtype=int)):
@@ -217,6 +220,26 @@ def others(wp, bench, wait):
             t += values[j] * x[cols[j]]
         y[i] = t
 
+    n = bench.size(1 << 26, 1 << 12)
+    x, bins = wp.array(rng.random(n, dtype=np.float32)), wp.zeros(256, dtype=int)
+    bench.rate("histogram", lambda: wp.launch(histogram, dim=n, inputs=[x, bins]), wait, 1e-9 * n, "Gelem/s", n=5)
+    n = bench.size(512, 16)
+    u, k, v = (wp.array(rng.random((n, n, n), dtype=np.float32)) for _ in range(3))
+    run = lambda: wp.launch(diffuse, dim=(n, n, n), inputs=[u, k, v])  # noqa: E731
+    bench.rate("varying stencil", run, wait, 12e-9 * n**3, "GB/s")
+    n = bench.size(1 << 21, 1 << 8)
+    rows = wp.array(np.arange(0, 16 * n + 1, 16, dtype=np.int32))
+    near = (np.repeat(np.arange(n), 16) + rng.integers(-500, 500, 16 * n)) % n
+    cols, values = wp.array(near.astype(np.int32)), wp.array(rng.random(16 * n, dtype=np.float32))
+    x, y = wp.ones(n, dtype=float), wp.zeros(n, dtype=float)
+    run = lambda: wp.launch(spmv, dim=n, inputs=[rows, cols, values, x, y])  # noqa: E731
+    bench.rate("sparse matrix", run, wait, 32e-9 * n, "GFLOP/s")
+
+
+def divergent(wp, bench, wait):
+    """Threads that part. Nobody tuned for these."""
+    rng = np.random.default_rng(2)
+
     @wp.kernel(enable_backward=False, module="unique")
     def bitonic(keys: wp.array(dtype=int), j: int, k: int):
         i = wp.tid()
@@ -245,6 +268,29 @@ def others(wp, bench, wait):
             x = t
             n += 1
         out[i, j] = n
+
+    n = bench.size(1 << 22, 1 << 10)
+    keys = wp.array(rng.integers(0, 1 << 30, n).astype(np.int32))
+
+    def sort():
+        k = 2
+        while k <= n:
+            j = k // 2
+            while j:
+                wp.launch(bitonic, dim=n, inputs=[keys, j, k])
+                j //= 2
+            k *= 2
+
+    bench.rate("bitonic sort", sort, wait, 1e-6 * n, "Mkeys/s", n=1, warm=1)
+    n = bench.size(4096, 64)
+    out = wp.zeros((n, n), dtype=int)
+    run = lambda: wp.launch(mandelbrot, dim=(n, n), inputs=[out, 500])  # noqa: E731
+    bench.rate("mandelbrot", run, wait, 1e-6 * n * n, "Mpixel/s", n=5)
+
+
+def moving(wp, bench, wait):
+    """Vectors, quaternions, neighbors. Nobody tuned for these."""
+    rng = np.random.default_rng(2)
 
     @wp.kernel(enable_backward=False, module="unique")
     def spin(q: wp.array(dtype=wp.quat), w: wp.array(dtype=wp.vec3), dt: float):
@@ -283,40 +329,6 @@ def others(wp, bench, wait):
                     t += q * q * q
         rho[i] = t
 
-    if not bench.wants("others"):
-        return
-    rng = np.random.default_rng(2)
-    n = bench.size(1 << 26, 1 << 12)
-    x, bins = wp.array(rng.random(n, dtype=np.float32)), wp.zeros(256, dtype=int)
-    bench.rate("histogram", lambda: wp.launch(histogram, dim=n, inputs=[x, bins]), wait, 1e-9 * n, "Gelem/s", n=5)
-    n = bench.size(512, 16)
-    u, k, v = (wp.array(rng.random((n, n, n), dtype=np.float32)) for _ in range(3))
-    run = lambda: wp.launch(diffuse, dim=(n, n, n), inputs=[u, k, v])  # noqa: E731
-    bench.rate("varying stencil", run, wait, 12e-9 * n**3, "GB/s")
-    n = bench.size(1 << 21, 1 << 8)
-    rows = wp.array(np.arange(0, 16 * n + 1, 16, dtype=np.int32))
-    near = (np.repeat(np.arange(n), 16) + rng.integers(-500, 500, 16 * n)) % n
-    cols, values = wp.array(near.astype(np.int32)), wp.array(rng.random(16 * n, dtype=np.float32))
-    x, y = wp.ones(n, dtype=float), wp.zeros(n, dtype=float)
-    run = lambda: wp.launch(spmv, dim=n, inputs=[rows, cols, values, x, y])  # noqa: E731
-    bench.rate("sparse matrix", run, wait, 32e-9 * n, "GFLOP/s")
-    n = bench.size(1 << 22, 1 << 10)
-    keys = wp.array(rng.integers(0, 1 << 30, n).astype(np.int32))
-
-    def sort():
-        k = 2
-        while k <= n:
-            j = k // 2
-            while j:
-                wp.launch(bitonic, dim=n, inputs=[keys, j, k])
-                j //= 2
-            k *= 2
-
-    bench.rate("bitonic sort", sort, wait, 1e-6 * n, "Mkeys/s", n=1, warm=1)
-    n = bench.size(4096, 64)
-    out = wp.zeros((n, n), dtype=int)
-    run = lambda: wp.launch(mandelbrot, dim=(n, n), inputs=[out, 500])  # noqa: E731
-    bench.rate("mandelbrot", run, wait, 1e-6 * n * n, "Mpixel/s", n=5)
     n = bench.size(1 << 25, 1 << 10)
     q, w = wp.full(n, wp.quat(0.0, 0.0, 0.0, 1.0), dtype=wp.quat), wp.full(n, wp.vec3(1.0, 2.0, 3.0), dtype=wp.vec3)
     bench.rate("quaternions", lambda: wp.launch(spin, dim=n, inputs=[q, w, 0.01]), wait, 44e-9 * n, "GB/s")

@@ -420,6 +420,9 @@ def cuda_copy(
 def cuda_fill(ordinal: int, dst: int, value: bytes, count: int, stream: CudaStream | None = None) -> bool:
     """Sets elements to a value's bytes where the driver can: says whether it did."""
 
+def cuda_prefetch(ordinal: int, ptr: int, n_bytes: int, to_host: bool = False) -> None:
+    """Moves managed memory to a device, or to the host, ahead of its use there."""
+
 def cuda_place(ptr: int) -> str: ...  # "cpu" "pinned" "managed" "cuda:0"
 def cuda_keep(object: object) -> None: ...  # for as long as the graph that is being captured lives
 def cuda_begin_capture(stream: CudaStream) -> None: ...

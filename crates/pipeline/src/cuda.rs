@@ -173,7 +173,7 @@ impl Facts {
     }
 
     fn load(&self, device: &'static Device, image: &[u8]) -> Result<CudaCode, runtime_cuda::Error> {
-        let kernel = Kernel::new(Module::load(device, image)?, &self.entry, 0)?;
+        let kernel = Kernel::new(Module::load(device, image)?, &self.entry)?;
         let Facts { shared_bytes, has_checks, is_cooperative, shape, .. } = *self;
         Ok(CudaCode { kernel, shape, has_checks, is_cooperative, shared_bytes })
     }

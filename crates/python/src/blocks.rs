@@ -1,16 +1,17 @@
 //! `launch_blocks`: launches over a grid of thread blocks.
 
 use crate::block_fault::block_fault;
+use crate::cuda;
 use crate::errors::guarded;
 use crate::fault::{Launched, fault_error};
 use crate::function::Kernel;
 use crate::launch::{Device, Prepared, RELEASE_THREADS, detached, kernel_of, parse_device, signature_of};
 use crate::options::CompileOptions;
 use crate::pack::{Words, collect_args};
-use crate::plan::{Ready, UnitKey};
+use crate::plan::{CudaKey, Ready, UnitKey};
 use crate::print;
 use pipeline::Unit;
-use pyo3::exceptions::{PyNotImplementedError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt};
 use runtime::{BlockBounds, Fault};
@@ -70,14 +71,27 @@ pub(crate) fn launch_blocks<'py>(
                 launch.interpret(&unit, key.options.checked, &fault);
                 unit
             }
-            Device::Cuda(_) => {
-                let text = "kernels over thread blocks run on the devices `cpu` and `interp`";
-                return Err(PyNotImplementedError::new_err(text));
+            Device::Cuda(ordinal) => {
+                let block = code_block(bounds.n_threads().unwrap_or(1));
+                let cuda = CudaKey { block, ..CudaKey::usual(ordinal, signature.layout(&words)) };
+                let ready = signature.variants.cuda_code(kernel, &signature.types, key, cuda, options)?;
+                cuda::submit_blocks(kernel.py(), &ready, signature, &words, &bounds)?;
+                cuda::keep_while_captured(args);
+                return Ok(());
             }
         };
         let is_null = |param: usize| signature.is_null(param, &words);
         launch.report(&unit, &fault, &is_null)
     })
+}
+
+/// Most threads of a block that code for a GPU is compiled for: few sizes, so that few codes are.
+fn code_block(n_threads: i64) -> u32 {
+    match n_threads {
+        ..=256 => 256,
+        257..=512 => 512,
+        _ => 1024,
+    }
 }
 
 struct BlockLaunch<'a, 'py> {

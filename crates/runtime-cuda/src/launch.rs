@@ -1,6 +1,6 @@
 //! Launches: one call of the driver each, and a shorter way for a kernel that is launched again and again.
 //!
-//! A kernel takes three parameters, each by value: the packed arguments, the launch's shape and the address of its
+//! A kernel takes three parameters, each by value: the packed arguments, the launch's extents and the address of its
 //! failure record. A kernel that a stream runs several times in a row is kept as a graph of one node, whose launch costs
 //! about half of an ordinary one; other arguments are written into the node first.
 
@@ -9,10 +9,10 @@ use crate::error::{Error, cu};
 use crate::module::{FunctionProperties, Module};
 use crate::stream::RawStream;
 use cudarc::driver::sys::{CUDA_KERNEL_NODE_PARAMS, CUfunction, CUgraph, CUgraphExec, CUgraphNode};
-use runtime::LaunchBounds;
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Blocks of a launch, threads of a block, bytes of shared memory that a block gets besides its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,13 +22,29 @@ pub struct Shape {
     pub dynamic_shared_bytes: u32,
 }
 
+/// What a kernel is given, besides its shape.
+#[derive(Clone, Copy, Debug)]
+pub struct Given<'a> {
+    /// Packed as the kernel was compiled for.
+    pub args: &'a [u64],
+    /// The words of a `LaunchBounds`, or of a `BlockBounds` and what stands behind it.
+    pub bounds: &'a [i64],
+    /// 0, or a record's address.
+    pub fault: u64,
+}
+
 /// A kernel on a device.
 #[derive(Debug)]
 pub struct Kernel {
     function: CUfunction,
     module: Module,
+    /// Dynamic shared bytes that the driver has been asked to allow.
+    allowed_shared_bytes: AtomicU32,
     repeat: Mutex<Repeat>,
 }
+
+/// Dynamic shared bytes that every kernel may have.
+const USUAL_SHARED_BYTES: u32 = 48 << 10;
 
 // SAFETY: handles of the driver may be used from any thread; the rest is behind a lock.
 unsafe impl Send for Kernel {}
@@ -55,15 +71,25 @@ struct OneNode {
     node: CUgraphNode,
     shape: Shape,
     args: Vec<u64>,
-    bounds: LaunchBounds,
+    bounds: Vec<i64>,
     fault: u64,
 }
 
 impl Kernel {
-    pub fn new(module: Module, entry: &str, dynamic_shared_bytes: u32) -> Result<Kernel, Error> {
-        let function = module.function(entry, dynamic_shared_bytes)?;
+    pub fn new(module: Module, entry: &str) -> Result<Kernel, Error> {
+        let function = module.function(entry)?;
         let repeat = Repeat { stream: 0, n: 0, node: None, is_refused: false };
-        Ok(Kernel { function, module, repeat: Mutex::new(repeat) })
+        let allowed_shared_bytes = AtomicU32::new(USUAL_SHARED_BYTES);
+        Ok(Kernel { function, module, allowed_shared_bytes, repeat: Mutex::new(repeat) })
+    }
+
+    /// Lets a block have more dynamic shared bytes than every kernel may have.
+    fn allow_shared(&self, n_bytes: u32) -> Result<(), Error> {
+        if n_bytes > self.allowed_shared_bytes.load(Ordering::Relaxed) {
+            Module::allow_shared(self.function, n_bytes)?;
+            self.allowed_shared_bytes.store(n_bytes, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     pub fn device(&self) -> &'static Device {
@@ -88,18 +114,12 @@ impl Kernel {
     /// Puts one launch onto a stream, which must be of the kernel's device.
     ///
     /// # Safety
-    /// `args` are packed as the kernel was compiled for, and the memory that they point to lives until the launch is
-    /// over; `fault` is 0 or a record's address.
-    pub unsafe fn launch(
-        &self,
-        stream: RawStream,
-        shape: &Shape,
-        args: &[u64],
-        bounds: &LaunchBounds,
-        fault: u64,
-    ) -> Result<(), Error> {
-        let mut params = parameters(args, bounds, &fault);
+    /// What is given is what the kernel was compiled for, and the memory that the arguments point to lives until the
+    /// launch is over.
+    pub unsafe fn launch(&self, stream: RawStream, shape: &Shape, given: &Given<'_>) -> Result<(), Error> {
+        let mut params = parameters(given);
         let _entered = self.device().enter()?;
+        self.allow_shared(shape.dynamic_shared_bytes)?;
         let ([gx, gy, gz], [bx, by, bz]) = (shape.grid, shape.block);
         let shared = shape.dynamic_shared_bytes;
         // SAFETY: the kernel's three parameters, which the driver copies; the rest is the caller's promise.
@@ -109,20 +129,30 @@ impl Kernel {
         }
     }
 
+    /// As `launch`, for a kernel whose blocks wait for each other: all of them must fit the device at once.
+    ///
+    /// # Safety
+    /// As for `launch`.
+    pub unsafe fn launch_together(&self, stream: RawStream, shape: &Shape, given: &Given<'_>) -> Result<(), Error> {
+        let mut params = parameters(given);
+        let _entered = self.device().enter()?;
+        self.allow_shared(shape.dynamic_shared_bytes)?;
+        let ([gx, gy, gz], [bx, by, bz]) = (shape.grid, shape.block);
+        let shared = shape.dynamic_shared_bytes;
+        // SAFETY: as above.
+        unsafe {
+            let params = params.as_mut_ptr();
+            cu!(cuLaunchCooperativeKernel(self.function, gx, gy, gz, bx, by, bz, shared, stream.0, params))
+        }
+    }
+
     /// As `launch`, for streams of ours that no graph is captured from. The driver's cost is less for a kernel that the
     /// stream's last launches ran.
     ///
     /// # Safety
     /// As for `launch`.
     #[inline]
-    pub unsafe fn launch_again(
-        &self,
-        stream: RawStream,
-        shape: &Shape,
-        args: &[u64],
-        bounds: &LaunchBounds,
-        fault: u64,
-    ) -> Result<(), Error> {
+    pub unsafe fn launch_again(&self, stream: RawStream, shape: &Shape, given: &Given<'_>) -> Result<(), Error> {
         let mut repeat = lock(&self.repeat);
         if repeat.stream != stream.0 as usize {
             repeat.stream = stream.0 as usize;
@@ -130,18 +160,20 @@ impl Kernel {
         }
         if let Some(node) = &mut repeat.node {
             let _entered = self.device().enter()?;
+            self.allow_shared(shape.dynamic_shared_bytes)?;
             // SAFETY: the caller's promise.
-            return unsafe { node.launch(self.function, stream, shape, args, bounds, fault) };
+            return unsafe { node.launch(self.function, stream, shape, given) };
         }
         repeat.n += 1;
         if repeat.n > REPEATS && !repeat.is_refused {
             let _entered = self.device().enter()?;
+            self.allow_shared(shape.dynamic_shared_bytes)?;
             // SAFETY: the caller's promise.
-            match unsafe { OneNode::new(self.function, shape, args, bounds, fault) } {
+            match unsafe { OneNode::new(self.function, shape, given) } {
                 Ok(node) => {
                     let node = repeat.node.insert(node);
                     // SAFETY: the caller's promise.
-                    return unsafe { node.launch(self.function, stream, shape, args, bounds, fault) };
+                    return unsafe { node.launch(self.function, stream, shape, given) };
                 }
                 // An ordinary launch says what is wrong, if it is wrong for one too.
                 Err(_) => repeat.is_refused = true,
@@ -149,16 +181,16 @@ impl Kernel {
         }
         drop(repeat);
         // SAFETY: the caller's promise.
-        unsafe { self.launch(stream, shape, args, bounds, fault) }
+        unsafe { self.launch(stream, shape, given) }
     }
 }
 
 /// Addresses of the three parameters. A kernel without arguments still has the parameter.
 #[inline]
-fn parameters(args: &[u64], bounds: &LaunchBounds, fault: &u64) -> [*mut c_void; 3] {
+fn parameters(given: &Given<'_>) -> [*mut c_void; 3] {
     static NONE: u64 = 0;
-    let args = if args.is_empty() { &raw const NONE } else { args.as_ptr() };
-    [args.cast_mut().cast(), (&raw const *bounds).cast_mut().cast(), (&raw const *fault).cast_mut().cast()]
+    let args = if given.args.is_empty() { &raw const NONE } else { given.args.as_ptr() };
+    [args.cast_mut().cast(), given.bounds.as_ptr().cast_mut().cast(), (&raw const given.fault).cast_mut().cast()]
 }
 
 fn node_params(function: CUfunction, shape: &Shape, params: &mut [*mut c_void; 3]) -> CUDA_KERNEL_NODE_PARAMS {
@@ -181,17 +213,12 @@ fn node_params(function: CUfunction, shape: &Shape, params: &mut [*mut c_void; 3
 impl OneNode {
     /// # Safety
     /// As for `Kernel::launch`; the context is current.
-    unsafe fn new(
-        function: CUfunction,
-        shape: &Shape,
-        args: &[u64],
-        bounds: &LaunchBounds,
-        fault: u64,
-    ) -> Result<OneNode, Error> {
-        let (args, bounds, shape) = (args.to_vec(), *bounds, *shape);
-        let mut made = OneNode { graph: null_mut(), exec: null_mut(), node: null_mut(), shape, args, bounds, fault };
-        let mut params = parameters(&made.args, &made.bounds, &made.fault);
-        let params = node_params(function, &made.shape, &mut params);
+    unsafe fn new(function: CUfunction, shape: &Shape, given: &Given<'_>) -> Result<OneNode, Error> {
+        let (args, bounds, fault) = (given.args.to_vec(), given.bounds.to_vec(), given.fault);
+        let (graph, exec, node) = (null_mut(), null_mut(), null_mut());
+        let mut made = OneNode { graph, exec, node, shape: *shape, args, bounds, fault };
+        let mut params = parameters(given);
+        let params = node_params(function, shape, &mut params);
         // SAFETY: writes to the new object; the parameters are copied.
         unsafe {
             cu!(cuGraphCreate(&mut made.graph, 0))?;
@@ -209,18 +236,19 @@ impl OneNode {
         function: CUfunction,
         stream: RawStream,
         shape: &Shape,
-        args: &[u64],
-        bounds: &LaunchBounds,
-        fault: u64,
+        given: &Given<'_>,
     ) -> Result<(), Error> {
-        if self.args != args || self.bounds != *bounds || self.fault != fault || self.shape != *shape {
-            let mut params = parameters(args, bounds, &fault);
+        let is_same = self.args == given.args && self.bounds == given.bounds && self.fault == given.fault;
+        if !is_same || self.shape != *shape {
+            let mut params = parameters(given);
             let params = node_params(function, shape, &mut params);
             // SAFETY: the kernel's parameters, which the driver copies; launches before keep theirs.
             unsafe { cu!(cuGraphExecKernelNodeSetParams_v2(self.exec, self.node, &params)) }?;
             self.args.clear();
-            self.args.extend_from_slice(args);
-            (self.bounds, self.fault, self.shape) = (*bounds, fault, *shape);
+            self.args.extend_from_slice(given.args);
+            self.bounds.clear();
+            self.bounds.extend_from_slice(given.bounds);
+            (self.fault, self.shape) = (given.fault, *shape);
         }
         // SAFETY: a graph that was instantiated and a live stream.
         unsafe { cu!(cuGraphLaunch(self.exec, stream.0)) }

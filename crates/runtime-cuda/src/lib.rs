@@ -31,7 +31,7 @@ pub use error::Error;
 pub use event::{Event, EventOptions};
 pub use fault::Slot;
 pub use graph::{Graph, begin_capture, end_capture};
-pub use launch::{Kernel, Shape};
+pub use launch::{Given, Kernel, Shape};
 pub use memory::{Allocation, MemoryKind, PointerPlace, pointer_place};
 pub use module::{FunctionProperties, LinkOptions, Module, link};
 pub use stream::{RawStream, Stream};

@@ -97,20 +97,21 @@ impl Module {
         self.device
     }
 
-    /// A function by its name, which may use `dynamic_shared_bytes` besides what its code says.
-    pub(crate) fn function(&self, name: &str, dynamic_shared_bytes: u32) -> Result<CUfunction, Error> {
+    /// A function by its name.
+    pub(crate) fn function(&self, name: &str) -> Result<CUfunction, Error> {
         let _entered = self.device.enter()?;
         let name = CString::new(name).map_err(|_| Error::Refused("the name has a zero byte".to_owned()))?;
         let mut function = null_mut();
         // SAFETY: a loaded module, a text that ends with a zero; writes to a local.
-        unsafe {
-            cu!(cuModuleGetFunction(&mut function, self.raw, name.as_ptr()))?;
-            if dynamic_shared_bytes > 48 << 10 {
-                let wanted = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-                cu!(cuFuncSetAttribute(function, wanted, dynamic_shared_bytes as i32))?;
-            }
-        }
+        unsafe { cu!(cuModuleGetFunction(&mut function, self.raw, name.as_ptr())) }?;
         Ok(function)
+    }
+
+    /// Lets a function's blocks have that many dynamic shared bytes.
+    pub(crate) fn allow_shared(function: CUfunction, n_bytes: u32) -> Result<(), Error> {
+        let wanted = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        // SAFETY: a function of a loaded module.
+        unsafe { cu!(cuFuncSetAttribute(function, wanted, n_bytes as i32)) }
     }
 
     pub(crate) fn properties(function: CUfunction) -> Result<FunctionProperties, Error> {

@@ -7,6 +7,9 @@ use cudarc::driver::sys::{CUresult, CUstream, CUstream_flags, CUstreamCaptureSta
 use std::ptr::null_mut;
 use std::sync::Arc;
 
+/// The host, where a device is asked for: `CU_DEVICE_CPU`.
+const HOST: i32 = -1;
+
 /// A stream, destroyed with its last owner unless others made it.
 #[derive(Clone, Debug)]
 pub struct Stream(Arc<Owned>);
@@ -185,6 +188,17 @@ impl RawStream {
                 cu!(cuMemcpyPeerAsync(dst, to.context, src, from.context, n_bytes, self.0))
             }
         }
+    }
+
+    /// Moves managed memory to the stream's device, or to the host, ahead of its use there.
+    ///
+    /// # Safety
+    /// `ptr` has `n_bytes` of managed memory.
+    pub unsafe fn prefetch(self, ptr: u64, n_bytes: usize, to_host: bool) -> Result<(), Error> {
+        let _entered = self.1.enter()?;
+        let target = if to_host { HOST } else { self.1.handle };
+        // SAFETY: the caller's promise.
+        unsafe { cu!(cuMemPrefetchAsync(ptr, n_bytes, target, self.0)) }
     }
 
     /// Sets bytes.

@@ -4,6 +4,7 @@
 //! the device; the launch's kernel, arguments and shape are kept until then.
 
 use super::{device, order, raised};
+use crate::block_fault::block_fault;
 use crate::fault::{Launched, fault_error};
 use crate::function::Kernel;
 use crate::launch::{Grid, Prepared};
@@ -14,7 +15,8 @@ use crate::tape;
 use pipeline::{CudaCode, Unit};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use runtime_cuda::{Device, Error, RawStream, Slot};
+use runtime::BlockBounds;
+use runtime_cuda::{Device, Error, Given, MemoryKind, RawStream, Slot};
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -54,6 +56,8 @@ struct Pending {
     unit: Arc<Unit>,
     kernel: &'static String,
     rank: usize,
+    /// For a launch over thread blocks its shape.
+    blocks: Option<BlockBounds>,
     /// By parameter: whether it was given None for an array.
     nulls: Vec<bool>,
     /// Whether a graph launches it again and again.
@@ -112,16 +116,26 @@ pub(crate) fn submit(
         return Err(too_many_blocks(ready.name));
     };
     let shape = runtime_cuda::Shape { grid: geometry.grid, block: geometry.block, dynamic_shared_bytes: 0 };
-    let fault = if code.has_checks { note_pending(py, ready, signature, words, grid, queue)? } else { 0 };
+    let fault = match code.has_checks {
+        true => note_pending(py, ready, signature, words, grid.rank, None, queue)?,
+        false => 0,
+    };
+    let given = Given { args: words, bounds: &grid.bounds.extents, fault };
     // SAFETY: the arguments were packed for the signature that this code was compiled for. The memory that they point
     // to is freed in the order of streams, after the launch.
     let result = unsafe {
         if queue.is_plain {
-            code.kernel.launch_again(queue.stream, &shape, words, &grid.bounds, fault)
+            code.kernel.launch_again(queue.stream, &shape, &given)
         } else {
-            code.kernel.launch(queue.stream, &shape, words, &grid.bounds, fault)
+            code.kernel.launch(queue.stream, &shape, &given)
         }
     };
+    sent(py, ready, queue, result)
+}
+
+/// What comes after a launch was handed to the driver.
+#[inline]
+fn sent(py: Python<'_>, ready: &CudaReady, queue: Queue, result: Result<(), Error>) -> PyResult<()> {
     note_recent(ready.name);
     if let Err(error) = result {
         return Err(refused(ready.name, queue, &error));
@@ -130,6 +144,63 @@ pub(crate) fn submit(
         return verify(py, ready.name, queue);
     }
     Ok(())
+}
+
+/// Most blocks of a grid along each dimension.
+const MAX_GRID: [i64; 3] = [i32::MAX as i64, 65535, 65535];
+
+/// Puts a launch over thread blocks onto the device's current stream.
+pub(crate) fn submit_blocks(
+    py: Python<'_>,
+    ready: &CudaReady,
+    signature: &Signature,
+    words: &[u64],
+    bounds: &BlockBounds,
+) -> PyResult<()> {
+    let code = &*ready.code;
+    let device = code.kernel.device();
+    let queue = Queue::current(device);
+    if bounds.grid.iter().zip(MAX_GRID).any(|(&n_blocks, most)| n_blocks > most) {
+        let (kernel, grid) = (ready.name, bounds.grid);
+        let text = format!("kernel `{kernel}`: a grid of {grid:?} blocks is more than the {MAX_GRID:?} of a GPU");
+        return Err(PyValueError::new_err(text));
+    }
+    let fault = match code.has_checks {
+        true => note_pending(py, ready, signature, words, 4, Some(*bounds), queue)?,
+        false => 0,
+    };
+    let shape = runtime_cuda::Shape {
+        grid: bounds.grid.map(|n_blocks| n_blocks as u32),
+        block: bounds.block.map(|n_threads| n_threads as u32),
+        dynamic_shared_bytes: bounds.dynamic_shared as u32,
+    };
+    let ([gx, gy, gz], [bx, by, bz]) = (bounds.grid, bounds.block);
+    let mut extents = [gx, gy, gz, bx, by, bz, bounds.dynamic_shared, 0];
+    // A word of zeros for the blocks to meet at. It is freed in the order of streams, after the launch.
+    let meeting = match code.is_cooperative {
+        true => Some(device.allocate(MemoryKind::Device, 8).map_err(raised)?),
+        false => None,
+    };
+    // SAFETY: as in `submit`; the word was just allocated.
+    let result = unsafe {
+        match &meeting {
+            None => {
+                let given = Given { args: words, bounds: &extents[..7], fault };
+                if queue.is_plain {
+                    code.kernel.launch_again(queue.stream, &shape, &given)
+                } else {
+                    code.kernel.launch(queue.stream, &shape, &given)
+                }
+            }
+            Some(word) => {
+                extents[7] = word.ptr() as i64;
+                let given = Given { args: words, bounds: &extents, fault };
+                let zeroed = queue.stream.fill(word.ptr(), 0, 8);
+                zeroed.and_then(|()| code.kernel.launch_together(queue.stream, &shape, &given))
+            }
+        }
+    };
+    sent(py, ready, queue, result)
 }
 
 #[cold]
@@ -161,7 +232,8 @@ fn note_pending(
     ready: &CudaReady,
     signature: &Signature,
     words: &[u64],
-    grid: &Grid,
+    rank: u32,
+    blocks: Option<BlockBounds>,
     queue: Queue,
 ) -> PyResult<u64> {
     let device = queue.stream.device();
@@ -175,8 +247,8 @@ fn note_pending(
         return Err(PyRuntimeError::new_err("too many launches with checks are part of graphs"));
     };
     let nulls = (0..signature.types.len()).map(|param| signature.is_null(param, words)).collect();
-    let (unit, rank) = (ready.unit.clone(), grid.rank as usize);
-    pending().push(Pending { device, slot, unit, kernel: ready.name, rank, nulls, is_captured });
+    let (unit, rank, kernel) = (ready.unit.clone(), rank as usize, ready.name);
+    pending().push(Pending { device, slot, unit, kernel, rank, blocks, nulls, is_captured });
     Ok(address)
 }
 
@@ -195,7 +267,8 @@ pub(crate) fn settle(py: Python<'_>, device: &'static Device) -> PyResult<()> {
         if let Some(record) = device.read_fault(launch.slot)
             && failed.is_none()
         {
-            failed = Some((launch.unit.clone(), launch.kernel, launch.rank, launch.nulls.clone(), record));
+            let Pending { unit, kernel, rank, blocks, nulls, .. } = launch;
+            failed = Some((unit.clone(), *kernel, *rank, *blocks, nulls.clone(), record));
         }
         if !launch.is_captured {
             device.give_fault_slot(launch.slot);
@@ -204,9 +277,11 @@ pub(crate) fn settle(py: Python<'_>, device: &'static Device) -> PyResult<()> {
     });
     match failed {
         None => Ok(()),
-        Some((unit, kernel, rank, nulls, record)) => {
+        Some((unit, kernel, rank, blocks, nulls, record)) => {
             let is_null = |param: usize| nulls.get(param).copied().unwrap_or(false);
-            Err(fault_error(py, &unit, &record, &Launched { kernel, rank, is_null: &is_null, blocks: None }))
+            let launched = Launched { kernel, rank, is_null: &is_null, blocks: blocks.as_ref() };
+            let between = blocks.and_then(|bounds| block_fault(py, &unit, &record, &launched, &bounds));
+            Err(between.unwrap_or_else(|| fault_error(py, &unit, &record, &launched)))
         }
     }
 }

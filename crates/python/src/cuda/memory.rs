@@ -152,6 +152,18 @@ fn cuda_fill(
     unsafe { stream.fill_elements(dst, value, count) }.map_err(raised)
 }
 
+/// Moves managed memory to a device, or to the host, ahead of its use there.
+#[pyfunction]
+#[pyo3(signature = (ordinal, ptr, n_bytes, to_host=false))]
+fn cuda_prefetch(ordinal: u32, ptr: u64, n_bytes: usize, to_host: bool) -> PyResult<()> {
+    let device = device(ordinal)?;
+    if !device.properties.has_concurrent_managed_access || n_bytes == 0 {
+        return Ok(());
+    }
+    // SAFETY: the package passes the addresses and sizes of arrays.
+    unsafe { device.current_stream().prefetch(ptr, n_bytes, to_host) }.map_err(raised)
+}
+
 /// Where the driver says that an address leads: "cpu", "pinned", "cuda:0", "managed".
 #[pyfunction]
 fn cuda_place(ptr: u64) -> String {
@@ -231,5 +243,6 @@ pub(super) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(cuda_download, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_copy, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_fill, m)?)?;
+    m.add_function(wrap_pyfunction!(cuda_prefetch, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_place, m)?)
 }

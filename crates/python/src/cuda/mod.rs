@@ -10,7 +10,7 @@ mod memory;
 mod stream;
 
 pub(crate) use graph::keep_while_captured;
-pub(crate) use launch::{CudaReady, Queue, submit};
+pub(crate) use launch::{CudaReady, Queue, submit, submit_blocks};
 pub(crate) use memory::memory_at;
 pub(crate) use stream::CudaStream;
 
