@@ -366,6 +366,10 @@ class array(_native.Array):  # noqa: N801 - Warp's name
         bfloat16 becomes a float32 copy unless `ml_dtypes` is installed.
         """
         found = self._np()
+        if self._is_host and _native.is_watched(self):
+            # A write through NumPy would go unseen, and the tape's gradient would be wrong.
+            found = found.view()
+            found.flags.writeable = False
         if found.dtype == np.uint16 and getattr(self.dtype, "_wp_scalar_type_", None) is _types.bfloat16:
             return _numpy.bf16_to_float32(found)
         return found

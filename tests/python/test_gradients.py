@@ -68,6 +68,16 @@ def test_a_chain_of_launches(device):
     assert tape.launches == []
 
 
+def test_a_second_pass_takes_nothing_of_the_first(device):
+    x, y, z = floats([1.0, 2.0]), floats([0.0]), floats([0.0])
+    with wp.Tape() as tape:
+        wp.launch(total, 2, [x], [y], device=device)
+        wp.launch(square, 1, [y], [z], device=device)
+    for n in (1, 2, 3):
+        tape.backward(grads={z: ones(z)})
+        assert (x.grad.list(), y.grad.list()) == ([6.0 * n, 6.0 * n], [6.0])
+
+
 def test_what_a_later_launch_overwrites_is_saved_once(device):
     x, y, z, loss = floats([1.0, 2.0]), floats([0.0] * 2), floats([0.0] * 2), floats([0.0])
     tape = wp.Tape()

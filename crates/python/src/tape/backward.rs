@@ -5,7 +5,7 @@
 //! written to them since, from a copy otherwise.
 
 use crate::tape::Place;
-use crate::tape::gradients::{descriptor, gradient};
+use crate::tape::gradients::{descriptor, gradient, zero_one};
 use crate::tape::lost;
 use crate::tape::replay;
 use crate::tape::state::{Entry, Launched, Shared, Stretch};
@@ -26,6 +26,7 @@ pub(crate) fn run(py: Python<'_>, tape: &Arc<Shared>, seeds: &[Py<PyAny>], is_na
         seeds.iter().filter_map(|seed| super::span_of(seed.bind(py)).transpose()).collect::<PyResult<Vec<_>>>()?;
     if is_named {
         lost::check_seeds(py, &walk, &spans)?;
+        walk.clear_leftovers(py, seeds)?;
     }
     // What the adjoint kernels of this tape run must not be noted on another one.
     let active = watch::set_active(None);
@@ -99,6 +100,30 @@ impl<'a> Walk<'a> {
         layout.complete(py, &self.entries, &mut self.found)
     }
 
+    /// Sets to zero what the last pass left in arrays that launches only add to: it is no gradient that comes in.
+    fn clear_leftovers(&self, py: Python<'_>, seeds: &[Py<PyAny>]) -> PyResult<()> {
+        if !self.tape.read(|state| state.has_leftovers) {
+            return Ok(());
+        }
+        let given: Vec<Span> = seeds
+            .iter()
+            .filter_map(|seed| {
+                gradient(seed.bind(py)).and_then(|one| one.map_or(Ok(None), |one| super::span_of(&one))).transpose()
+            })
+            .collect::<PyResult<_>>()?;
+        for (entry, found) in self.entries.iter().zip(&self.found) {
+            let Entry::Launch(launch) = entry else { continue };
+            for (place, gradient) in launch.signature.places().iter().zip(found) {
+                let (Some(gradient), true) = (gradient, launch.facts.params[place.param].only_adds) else { continue };
+                let span = super::span_of(gradient.bind(py))?;
+                if span.is_some_and(|span| !given.iter().any(|seed| seed.overlaps(span))) {
+                    zero_one(gradient.bind(py))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn back(&mut self, py: Python<'_>) -> PyResult<()> {
         let (entries, stretches) = (std::mem::take(&mut self.entries), std::mem::take(&mut self.stretches));
         let mut finals = Undo::default();
@@ -107,7 +132,7 @@ impl<'a> Walk<'a> {
         unsafe { finals.restore() };
         (self.entries, self.stretches) = (entries, stretches);
         let kept = result.and_then(|()| self.keep_retained(py));
-        self.tape.edit(|state| state.is_spent = true);
+        self.tape.edit(|state| (state.is_spent, state.has_leftovers) = (true, true));
         kept
     }
 

@@ -28,6 +28,8 @@ pub(crate) struct ParamFacts {
     pub(crate) loads: bool,
     /// The kernel writes to it.
     pub(crate) writes: bool,
+    /// Every write is an addition, so that the gradient stays.
+    pub(crate) only_adds: bool,
     /// Number of the adjoint kernel's parameter for its gradient.
     adjoint: Option<usize>,
 }
@@ -78,6 +80,7 @@ impl Facts {
                 reads: fact.is_some_and(|fact| fact.reads),
                 loads: fact.is_none_or(|fact| fact.loads),
                 writes: written[index],
+                only_adds: fact.is_some_and(|fact| fact.only_adds),
                 adjoint: number,
             }
         });

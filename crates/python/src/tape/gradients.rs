@@ -72,6 +72,7 @@ pub(crate) fn descriptor<'a>(gradient: &'a Bound<'_, PyAny>, place: &Place) -> O
 
 /// Sets all gradients that entries use to zero.
 pub(crate) fn zero(py: Python<'_>, tape: &Shared) -> PyResult<()> {
+    tape.edit(|state| state.has_leftovers = false);
     let mut known = HashSet::new();
     let mut found: Vec<Py<PyAny>> = Vec::new();
     tape.read(|state| -> PyResult<()> {
@@ -98,7 +99,7 @@ pub(crate) fn zero(py: Python<'_>, tape: &Shared) -> PyResult<()> {
     found.iter().try_for_each(|gradient| zero_one(gradient.bind(py)))
 }
 
-fn zero_one(gradient: &Bound<'_, PyAny>) -> PyResult<()> {
+pub(crate) fn zero_one(gradient: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = gradient.py();
     if let Some(found) = array::CLASS.cast::<Array>(gradient).map(|found| found.get())
         && found.is_contiguous

@@ -84,6 +84,8 @@ pub(crate) struct State {
     policy: Policy,
     /// The backward pass has run: what it read is not saved again.
     pub(crate) is_spent: bool,
+    /// A backward pass has left gradients in arrays that launches only added to.
+    pub(crate) has_leftovers: bool,
     /// All memory that entries have read or written.
     touched: SpanMap<()>,
     /// A backward pass is under way, which holds the entries.
@@ -98,6 +100,7 @@ impl State {
             stretches: Vec::new(),
             policy: if saves { Policy::Save } else { Policy::GiveUp },
             is_spent: false,
+            has_leftovers: false,
             touched: SpanMap::default(),
             is_walking: false,
         }
@@ -108,7 +111,7 @@ impl State {
     pub(crate) fn clear(&mut self) -> (Vec<Entry>, Vec<Stretch>) {
         self.versions.clear();
         self.touched.clear();
-        self.is_spent = false;
+        (self.is_spent, self.has_leftovers) = (false, false);
         (std::mem::take(&mut self.entries), std::mem::take(&mut self.stretches))
     }
 
