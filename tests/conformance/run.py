@@ -1,8 +1,8 @@
-"""Runs Warp's own test suite against Gridstride and writes a table.
+"""Runs the own test suite of Warp, or of numba-cuda, against Gridstride and writes a table.
 
-    python tests/conformance/run.py [--quick] [--only GLOB] [--update] [--reasons] [--topics]
+    python tests/conformance/run.py [--suite warp|numba] [--quick] [--only GLOB] [--update] [--reasons] [--topics]
 
-The suite comes from the `warp-lang` wheel on PyPI, which pip downloads into a cache folder outside the repository; no
+A suite comes from the peer's wheel on PyPI, which pip downloads into a cache folder outside the repository; no
 file of it is copied here. `expected.tsv` lists for each module how many tests pass: fewer is a failure of this
 command,
 more is a gain that `--update` records. `excluded.tsv` lists tests that assert the peer's internals, each with its
@@ -26,12 +26,39 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 HERE = pathlib.Path(__file__).parent
-WHEEL = "warp-lang==1.19.0"
 # Seconds that a single test may take, and a module as a whole.
 TEST_SECONDS, MODULE_SECONDS = 20.0, 300.0
 STATES = ("passed", "skipped", "excluded", "gradients", "failed", "error")
 # Tests that need a backward pass, which Gridstride does not have yet, are counted apart.
 NO_GRADIENTS = "gradients are not available"
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A peer's tests: where they come from, who runs them, and the prefix of its tables here."""
+
+    wheel: str
+    worker: str
+    prefix: str
+    # What is taken from the wheel, where it goes, and the folder of the tests there.
+    wanted: tuple[str, ...]
+    moved: tuple[str, str]
+    tests: str
+
+
+SUITES = {
+    "warp": Suite("warp-lang==1.19.0", "worker.py", "", ("warp/tests/",), ("", ""), "warp/tests"),
+    "numba": Suite(
+        "numba-cuda==0.30.4",
+        "numba_worker.py",
+        "numba_",
+        tuple(f"numba_cuda/numba/cuda/{name}" for name in ("tests/", "testing.py", "utils.py", "cuda_paths.py")),
+        ("numba_cuda/", ""),
+        "numba/cuda/tests",
+    ),
+}
+# The one that the command line names.
+suite = SUITES["warp"]
 
 
 @dataclass
@@ -46,42 +73,49 @@ class Module:
 
 
 def suite_folder() -> pathlib.Path:
-    """The folder that holds `warp/tests`; downloads the wheel when it is not there yet."""
+    """The folder that holds the tests; downloads the wheel when they are not there yet."""
     base = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
-    folder = base / "gridstride-conformance" / WHEEL.replace("==", "-")
-    if not (folder / "warp" / "tests").is_dir():
+    folder = base / "gridstride-conformance" / suite.wheel.replace("==", "-")
+    if not (folder / suite.tests).is_dir():
         folder.mkdir(parents=True, exist_ok=True)
-        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder), WHEEL]
+        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder), suite.wheel]
         subprocess.run(pip, check=True)
         (wheel,) = folder.glob("*.whl")
         with zipfile.ZipFile(wheel) as archive:
-            archive.extractall(folder, [name for name in archive.namelist() if name.startswith("warp/tests/")])
+            for name in archive.namelist():
+                if name.startswith(suite.wanted) and not name.endswith("/"):
+                    target = folder / name.replace(*suite.moved, 1)
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    target.write_bytes(archive.read(name))
         wheel.unlink()
     return folder
 
 
 def module_names(folder: pathlib.Path) -> list[str]:
     """All test modules of the suite."""
-    files = sorted((folder / "warp" / "tests").rglob("test_*.py"))
+    files = sorted((folder / suite.tests).rglob("test_*.py"))
     return [".".join(file.relative_to(folder).with_suffix("").parts) for file in files]
 
 
 def excluded() -> dict[str, str]:
     """Tests that are not run, with the reason for each."""
-    with open(HERE / "excluded.tsv", newline="") as file:
+    path = HERE / f"{suite.prefix}excluded.tsv"
+    if not path.exists():
+        return {}
+    with open(path, newline="") as file:
         return {row["test"]: row["reason"] for row in csv.DictReader(file, delimiter="\t")}
 
 
 def suite_name(test: str) -> str:
     """A test by the name of the suite's package, whose modules Gridstride loads as its own."""
-    return "warp." + test.partition(".")[2]
+    return test if suite.prefix else "warp." + test.partition(".")[2]
 
 
 def run_module(folder: pathlib.Path, name: str, skip: dict[str, str]) -> Module:
     """Runs one module in worker processes: a new one after each crash."""
     module, done, began = Module(name), 0, time.perf_counter()
     while time.perf_counter() - began < MODULE_SECONDS:
-        worker = [sys.executable, str(HERE / "worker.py"), str(folder), name, str(TEST_SECONDS), str(done)]
+        worker = [sys.executable, str(HERE / suite.worker), str(folder), name, str(TEST_SECONDS), str(done)]
         started = ""
         with subprocess.Popen(worker, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
             assert process.stdout is not None
@@ -113,7 +147,7 @@ def run_module(folder: pathlib.Path, name: str, skip: dict[str, str]) -> Module:
 
 def read_expected() -> dict[str, int]:
     """Tests that passed when the table was last recorded, by module."""
-    path = HERE / "expected.tsv"
+    path = HERE / f"{suite.prefix}expected.tsv"
     if not path.exists():
         return {}
     with open(path, newline="") as file:
@@ -122,7 +156,7 @@ def read_expected() -> dict[str, int]:
 
 def write_expected(modules: list[Module]) -> None:
     """Records the table, keeping the rows of modules that did not run."""
-    path = HERE / "expected.tsv"
+    path = HERE / f"{suite.prefix}expected.tsv"
     rows: dict[str, list[str]] = {}
     if path.exists():
         with open(path, newline="") as file:
@@ -136,10 +170,11 @@ def write_expected(modules: list[Module]) -> None:
 
 
 def print_topics(modules: list[Module]) -> None:
-    """Prints the table of docs/conformance.md: what passes by topic, beside what passes with Warp on a CPU."""
-    with open(HERE / "topics.tsv", newline="") as file:
+    """Prints the table of docs/conformance.md: what passes by topic, beside what passes with the peer on a CPU."""
+    with open(HERE / f"{suite.prefix}topics.tsv", newline="") as file:
         topics = {
-            row["module"]: (row["topic"], int(row["warp_passed"])) for row in csv.DictReader(file, delimiter="\t")
+            row["module"]: (row["topic"], int(row["peer_passed" if suite.prefix else "warp_passed"]))
+            for row in csv.DictReader(file, delimiter="\t")
         }
     peer, ours = Counter[str](), dict[str, Counter[str]]()
     for module in modules:
@@ -158,6 +193,7 @@ def print_topics(modules: list[Module]) -> None:
 def main() -> int:
     """Runs the suite; 1 where a module passes fewer tests than recorded."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--suite", choices=sorted(SUITES), default="warp", help="whose tests to run")
     parser.add_argument("--quick", action="store_true", help="only the modules listed in quick.txt")
     parser.add_argument("--only", default="*", help="modules whose name matches")
     parser.add_argument("--update", action="store_true", help="record the table in expected.tsv")
@@ -165,6 +201,8 @@ def main() -> int:
     parser.add_argument("--topics", action="store_true", help="print a table by topic")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
+    global suite
+    suite = SUITES[options.suite]
     folder, skip, expected = suite_folder(), excluded(), read_expected()
     names = [name for name in module_names(folder) if fnmatch.fnmatch(name, options.only)]
     if options.quick:

@@ -61,10 +61,8 @@ def run(test: unittest.TestCase, seconds: float) -> tuple[str, str]:
     return outcome(result)
 
 
-def main() -> None:
-    """Runs the module named on the command line."""
-    folder, module, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
-    first = int(sys.argv[4]) if len(sys.argv) > 4 else 0
+def serve(module: str, seconds: float, first: int) -> None:
+    """Imports a module and runs its tests from number `first` on, each with a time limit."""
     # Tests print; only our lines may reach the reader.
     lines = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -73,13 +71,6 @@ def main() -> None:
         lines.write(json.dumps(fields) + "\n")
         lines.flush()
 
-    gridstride.compat.install()
-    # Tests start programs of their own, which say `import warp` too.
-    alias = os.path.join(os.path.dirname(os.path.abspath(__file__)), "alias")
-    os.environ["GRIDSTRIDE_SUITE"] = os.path.join(folder, module.partition(".")[0])
-    os.environ["PYTHONPATH"] = os.pathsep.join([alias, *os.environ.get("PYTHONPATH", "").split(os.pathsep)])
-    package = importlib.import_module(module.partition(".")[0])
-    package.__path__.append(os.path.join(folder, module.partition(".")[0]))
     try:
         loaded = importlib.import_module(module)
         tests = flatten(unittest.defaultTestLoader.loadTestsFromModule(loaded))
@@ -95,6 +86,20 @@ def main() -> None:
         began = time.perf_counter()
         state, reason = run(test, seconds)
         say(test=test.id(), state=state, reason=reason[:400], seconds=round(time.perf_counter() - began, 3))
+
+
+def main() -> None:
+    """Runs the module named on the command line."""
+    folder, module, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
+    first = int(sys.argv[4]) if len(sys.argv) > 4 else 0
+    gridstride.compat.install()
+    # Tests start programs of their own, which say `import warp` too.
+    alias = os.path.join(os.path.dirname(os.path.abspath(__file__)), "alias")
+    os.environ["GRIDSTRIDE_SUITE"] = os.path.join(folder, module.partition(".")[0])
+    os.environ["PYTHONPATH"] = os.pathsep.join([alias, *os.environ.get("PYTHONPATH", "").split(os.pathsep)])
+    package = importlib.import_module(module.partition(".")[0])
+    package.__path__.append(os.path.join(folder, module.partition(".")[0]))
+    serve(module, seconds, first)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,14 @@ import pytest
 import gridstride as wp
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ["README.md", "docs/tutorial.md", "docs/language.md", "docs/differences.md", "docs/gradients.md"]
+PAGES = [
+    "README.md",
+    "docs/tutorial.md",
+    "docs/language.md",
+    "docs/numba.md",
+    "docs/differences.md",
+    "docs/gradients.md",
+]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

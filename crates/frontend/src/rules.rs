@@ -55,6 +55,8 @@ pub(crate) struct Rules {
     pub(crate) is_update_atomic: bool,
     /// A name that is not set on some path is 0 there; else reading it is refused.
     pub(crate) is_unset_zero: bool,
+    /// Integer literals as arguments stay known while the function called is compiled.
+    pub(crate) is_constant_passed: bool,
     /// Names of the language are known without an import.
     pub(crate) has_bare_names: bool,
     /// The type of a name that has two types on two paths.

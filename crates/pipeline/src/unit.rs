@@ -7,7 +7,7 @@ use crate::writes::{indexed_dimensions, written_params};
 use autodiff::{Fact, Request};
 use diagnostics::SourceMap;
 use frontend::{FuncSource, Host, HostValue, ObjectId, Options, Rejected};
-use ir::{FuncRef, Function, FunctionKind, Module, Site, Type};
+use ir::{Const, FuncRef, Function, FunctionKind, Module, Site, Type};
 use runtime::abi::MAX_RANK;
 use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
@@ -160,6 +160,10 @@ impl Host for Timed<'_> {
 
     fn evaluate(&self, scope: ObjectId, expression: &str, locals: &[(String, HostValue)]) -> Result<HostValue, String> {
         self.host.evaluate(scope, expression, locals)
+    }
+
+    fn constant_array(&self, object: ObjectId) -> Option<(Type, Vec<u64>, Vec<Const>)> {
+        self.host.constant_array(object)
     }
 
     fn describe(&self, object: ObjectId) -> String {

@@ -9,7 +9,7 @@ use ir::{Class, Const, LeafKind, Scalar, Type, TypeKind};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyByteArray, PyBytes, PyFloat, PyInt, PyString, PyType};
+use pyo3::types::{PyBool, PyByteArray, PyBytes, PyFloat, PyInt, PyString, PyTuple, PyType};
 
 /// Why a value does not become bytes. The caller knows which argument it was.
 pub(crate) enum Mismatch {
@@ -72,19 +72,10 @@ pub(crate) fn write_value(ty: Type, value: &Bound<'_, PyAny>, reach: Reach, out:
     match ty.kind() {
         TypeKind::Scalar(scalar) => write_scalar(*scalar, value, out),
         TypeKind::Array { elem, rank } => write_array(*elem, *rank, value, reach, out),
-        TypeKind::Tuple(items) => {
-            let given = sequence(value)?.ok_or_else(|| given(value))?;
-            if given.len() != items.len() {
-                return Err(Mismatch::Given(format!("a sequence of {} items", given.len())));
-            }
-            for (index, item) in given.iter().enumerate() {
-                let at = ty.offset(index) as usize;
-                write_value(items[index], item, reach, &mut out[at..at + items[index].size() as usize])?;
-            }
-            Ok(())
-        }
+        TypeKind::Tuple(_) => write_items(ty, value, reach, out),
         TypeKind::Struct(_) => match instance_type(value)? {
             Some(found) if found == ty => write_instance(value, out),
+            None if value.cast::<PyTuple>().is_ok() => write_items(ty, value, reach, out),
             _ => Err(given(value)),
         },
         _ => match instance_type(value)? {
@@ -94,6 +85,19 @@ pub(crate) fn write_value(ty: Type, value: &Bound<'_, PyAny>, reach: Reach, out:
             _ => write_components(ty, value, out),
         },
     }
+}
+
+/// The items of a sequence as the components of a tuple, or as the fields of the struct that a named tuple is.
+fn write_items(ty: Type, value: &Bound<'_, PyAny>, reach: Reach, out: &mut [u8]) -> Written {
+    let given = sequence(value)?.ok_or_else(|| given(value))?;
+    if given.len() != ty.n_components() {
+        return Err(Mismatch::Given(format!("a sequence of {} items", given.len())));
+    }
+    for (index, item) in given.iter().enumerate() {
+        let (at, Some(part)) = (ty.offset(index) as usize, ty.component(index)) else { continue };
+        write_value(part, item, reach, &mut out[at..at + part.size() as usize])?;
+    }
+    Ok(())
 }
 
 /// The type of an instance of a kernel-language class.

@@ -18,6 +18,7 @@ mod function;
 mod host;
 mod items;
 mod launch;
+mod numba;
 mod numpy;
 mod options;
 mod pack;

@@ -2,12 +2,11 @@
 
 use crate::array::{Descriptor, check_view, descriptor, is_contiguous};
 use crate::bytes::Mismatch;
-use crate::types::{PyIrType, inner_shape};
-use frontend::{HostValue, TypePattern};
-use ir::{Const, Scalar, Type, TypeKind};
+use crate::types::inner_shape;
+use ir::{Scalar, Type, TypeKind};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyComplex, PyDict};
+use pyo3::types::PyDict;
 
 /// A NumPy array seen as an array of the kernel language.
 pub(crate) struct View {
@@ -198,46 +197,4 @@ fn same_record(ty: Type, dtype: &Bound<'_, PyAny>) -> PyResult<bool> {
     let base = dtype.getattr(intern!(py, "base"))?;
     let shape: Vec<u32> = dtype.getattr(intern!(py, "shape"))?.extract()?;
     Ok(!ty.is_array() && dtype_scalar(&base)? == ty.element() && is_native(&base)? && shape == inner_shape(ty))
-}
-
-/// `numpy.sqrt` for the function of that name that works on whole arrays.
-pub(crate) fn ufunc_name(value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
-    let class = value.get_type();
-    if class.name()? != "ufunc" || class.module()? != "numpy" {
-        return Ok(None);
-    }
-    let name: String = value.getattr(intern!(value.py(), "__name__"))?.extract()?;
-    Ok(Some(format!("numpy.{name}")))
-}
-
-/// Values that only the numba dialect knows: complex numbers, and dtypes as types.
-pub(crate) fn of_numba(value: &Bound<'_, PyAny>) -> PyResult<Option<HostValue>> {
-    let py = value.py();
-    let module = value.get_type().module()?;
-    let is_numpy = module.to_str().is_ok_and(|module| module.starts_with("numpy"));
-    if value.cast::<PyComplex>().is_err() && !is_numpy {
-        return Ok(None);
-    }
-    let ty = if value.hasattr(intern!(py, "isbuiltin"))? && value.hasattr(intern!(py, "itemsize"))? {
-        let found = native_type(value)?;
-        return Ok(found.map(|ty| HostValue::Type(TypePattern::Is(ty))));
-    } else if value.cast::<PyComplex>().is_ok() {
-        native_type(&value.getattr_opt(intern!(py, "dtype"))?.unwrap_or(value.get_type().into_any()))?
-    } else if value.get_type().name()? == "complex64" {
-        native_type(&value.getattr(intern!(py, "dtype"))?)?
-    } else {
-        None
-    };
-    let Some(ty) = ty else { return Ok(None) };
-    let parts: (f64, f64) =
-        (value.getattr(intern!(py, "real"))?.extract()?, value.getattr(intern!(py, "imag"))?.extract()?);
-    let Some(part) = ty.component(0).and_then(Type::as_scalar) else { return Ok(None) };
-    Ok(Some(HostValue::Composite(ty, vec![Const::float(part, parts.0), Const::float(part, parts.1)])))
-}
-
-/// The type of the kernel language that holds values of a dtype.
-pub(crate) fn native_type(dtype: &Bound<'_, PyAny>) -> PyResult<Option<Type>> {
-    let py = dtype.py();
-    let found = py.import(intern!(py, "gridstride.numba._dtypes"))?.call_method1(intern!(py, "find"), (dtype,))?;
-    Ok(found.extract::<PyIrType>().ok().map(|ty| ty.0))
 }

@@ -5,11 +5,11 @@
 use crate::array::{self, Array, Where};
 use crate::bytes::{Mismatch, Reach, array_words, describe, instance_type, out_of_reach, write_scalar, write_value};
 use crate::function::Kernel;
-use crate::numpy;
 use crate::pattern::{fits, pattern_name};
 use crate::plan::{UnitKey, Variants};
 use crate::tape::{Facts, Place, places};
 use crate::types::user_name;
+use crate::{numba, numpy};
 use frontend::{Dialect, TypePattern};
 use ir::{LeafKind, Scalar, Type, TypeKind};
 use pyo3::ffi;
@@ -412,7 +412,7 @@ pub(crate) fn infer_types(kernel: &Kernel, args: &[Bound<'_, PyAny>]) -> PyResul
             return Ok(*ty);
         }
         let own = match kernel.dialect {
-            Dialect::Numba => numba_type(arg)?,
+            Dialect::Numba => numba::natural_type(arg)?,
             Dialect::Warp => natural_type(arg)?,
         };
         let found = own.or_else(|| shaped_type(pattern, arg));
@@ -423,22 +423,6 @@ pub(crate) fn infer_types(kernel: &Kernel, args: &[Bound<'_, PyAny>]) -> PyResul
         }
     };
     args.iter().enumerate().map(infer).collect()
-}
-
-/// The type that a value has for Numba: Python's int is int64, or uint64 where only that holds it; its float is float64.
-fn numba_type(value: &Bound<'_, PyAny>) -> PyResult<Option<Type>> {
-    if value.is_exact_instance_of::<PyInt>() {
-        let is_signed = value.extract::<i64>().is_ok();
-        return Ok(Some(Type::scalar(if is_signed { Scalar::I64 } else { Scalar::U64 })));
-    }
-    if value.is_exact_instance_of::<PyFloat>() {
-        return Ok(Some(Type::scalar(Scalar::F64)));
-    }
-    if let Ok(items) = value.cast::<PyTuple>() {
-        let items = items.iter().map(|item| numba_type(&item)).collect::<PyResult<Option<Vec<_>>>>()?;
-        return Ok(items.map(Type::tuple));
-    }
-    natural_type(value)
 }
 
 /// The type that a value has by itself: Python's int is int32, its float is float32.

@@ -54,7 +54,7 @@ pub(crate) fn to_host_value<'py>(value: &Bound<'py, PyAny>) -> PyResult<Found<'p
     if let Some(name) = builtin_name(value)? {
         return Ok(Found::Value(HostValue::Builtin(name)));
     }
-    if let Some(found) = crate::numpy::of_numba(value)? {
+    if let Some(found) = crate::numba::of_numba(value)? {
         return Ok(Found::Value(found));
     }
     if value.cast::<PyIrType>().is_err() {
@@ -126,7 +126,7 @@ fn builtin_name(value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     if let Some(name) = names(py)?.get(&(value.as_ptr() as usize)) {
         return Ok(Some(name.clone()));
     }
-    crate::numpy::ufunc_name(value)
+    crate::numba::ufunc_name(value)
 }
 
 /// Functions of `math` and `builtins` by address; the modules keep them alive.

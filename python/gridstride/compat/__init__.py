@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
-from gridstride.compat import numba_names
+from gridstride.compat import numba_names, texts
 from gridstride.compat.absent import AbsentModule
 
 _ALIASES = {"warp": "gridstride"}
@@ -90,6 +90,7 @@ def install() -> None:
         except ModuleNotFoundError:
             continue
     sys.meta_path.insert(0, _Alias(aliases))
+    texts.install()
     import gridstride
     from gridstride.compat import internals
 

@@ -13,6 +13,8 @@ them unchanged.
 
 from __future__ import annotations
 
+from typing import Any
+
 from gridstride.numba import _imports
 
 _imports.install()
@@ -24,4 +26,21 @@ from gridstride.numba.types import *  # noqa: E402, F403
 
 __version__ = "0.61.2"
 
-__all__ = ["config", "cuda", "errors", "from_dtype", "guvectorize", "typeof", "types", "vectorize"]
+
+class _HostFunction(cuda.dispatcher.Dispatcher):
+    """A function that kernels call, and that Python runs as it is."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.py_func(*args, **kwargs)
+
+
+def jit(signature_or_function: Any = None, **options: Any) -> Any:
+    """Makes a function one that kernels can call. Called from Python it runs as Python: speed is in the kernels."""
+    if callable(signature_or_function) and not isinstance(signature_or_function, types.Type | types.Signature):
+        return _HostFunction(signature_or_function, {"device": True})
+    return jit
+
+
+njit = jit
+
+__all__ = ["config", "cuda", "errors", "from_dtype", "guvectorize", "jit", "njit", "typeof", "types", "vectorize"]

@@ -30,6 +30,7 @@ _SCALARS = {
     "float32": "f32",
     "float64": "f64",
 }
+numpy_version = tuple(map(int, np.__version__.split(".")[:2]))
 _BY_DTYPE = {one.dtype: one for one in types.NUMBERS}
 
 
@@ -52,7 +53,7 @@ def from_native_dtype(dtype: np.dtype[Any]) -> _native.Type:
         inner = from_native_dtype(base)
         if inner.kind == "scalar" and len(shape) == 1:
             return _native.Type.vector(inner, shape[0])
-        if inner.kind == "scalar" and len(shape) == 2 and base.kind == "f":
+        if inner.kind == "scalar" and len(shape) == 2:
             return _native.Type.matrix(inner, *shape)
         raise TypeError(f"a field of dtype {dtype} cannot be used in a kernel")
     if dtype.names is not None:

@@ -62,3 +62,27 @@ CompileError = _native.CompileError
 TypingError = LoweringError = UnsupportedError = UnsupportedBytecodeError = ConstantInferenceError = CompileError
 CompilerError = IRError = CompileError
 UnsupportedRewriteError = RequireLiteralValue = ForceLiteralArg = CompileError
+
+
+class IndexFault(_native.KernelFault, IndexError):
+    """An index out of range, in a kernel with `debug=True`."""
+
+
+class DivisionFault(_native.KernelFault, ZeroDivisionError):
+    """A division by zero, in a kernel with `debug=True`."""
+
+
+class AssertionFault(_native.KernelFault, AssertionError):
+    """An `assert` or `raise` that a kernel with `debug=True` came to."""
+
+
+def of_fault(fault: _native.KernelFault) -> _native.KernelFault:
+    """A failed check as the exception that Python has for such a mistake."""
+    classes = {"bounds": IndexFault, "null": IndexFault, "component": IndexFault, "division": DivisionFault}
+    kind = getattr(fault, "kind", "")
+    found = classes.get(kind, AssertionFault if kind == "assert" else None)
+    if found is None:
+        return fault
+    made = found(*fault.args)
+    made.__dict__.update(fault.__dict__)
+    return made

@@ -232,6 +232,11 @@ class Signature:
         return len(self.args)
 
 
+def signature(return_type: Type, *args: Type, recvr: Any = None) -> Signature:
+    """A signature of its result and arguments."""
+    return Signature(return_type, args, recvr)
+
+
 none = void = NoneType("none")
 boolean = bool_ = bool = Boolean("bool", np.bool_)
 int8, int16, int32, int64 = (Integer(f"int{n}", f"i{n // 8}") for n in (8, 16, 32, 64))

@@ -76,8 +76,12 @@ pub(super) fn check_links(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for page in tree.with_extension("md") {
         let folder = page.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let mut is_code = false;
         for (at, line) in page.text.lines().enumerate() {
-            for target in line.split("](").skip(1).filter_map(|rest| rest.split([')', '#', ' ']).next()) {
+            is_code ^= line.starts_with("```");
+            // In code, `kernel[grid, block](x)` is a launch.
+            let prose = if is_code { String::new() } else { line.split('`').step_by(2).collect() };
+            for target in prose.split("](").skip(1).filter_map(|rest| rest.split([')', '#', ' ']).next()) {
                 let outside = target.is_empty() || target.contains("://") || target.starts_with("mailto:");
                 if !outside && !places.contains(resolve(folder, target).as_str()) {
                     findings.push(page.finding(at + 1, format!("link to `{target}`, which is not there")));

@@ -5,10 +5,10 @@ use super::{blocks, complex, record, warps};
 use crate::warp::call::Args;
 use crate::warp::lower::{Lower, Result};
 use crate::warp::operand::Operand;
-use crate::warp::subscript::{Index, Place};
+use crate::warp::subscript::{Access, Index, PieceKind, Place};
 use crate::{HostValue, TypePattern};
 use diagnostics::Span;
-use ir::{Attr, Op, Scalar, Type, TypeKind, Value};
+use ir::{Attr, Op, PathElem, Scalar, Type, TypeKind, Value};
 use ruff_python_ast::ExprAttribute;
 
 /// What `...` in a subscript is while it is read.
@@ -57,7 +57,31 @@ pub(crate) fn attribute(
     let Some((elem, rank)) = ty.as_array() else { return Ok(None) };
     let operand = lower.read(base.clone())?;
     let array = lower.value(&operand, span)?;
-    Ok(fact(lower, array, elem, rank, name).map(Place::Operand))
+    if let Some(found) = fact(lower, array, elem, rank, name) {
+        return Ok(Some(Place::Operand(found)));
+    }
+    // One field of all elements: read and written element by element, where it is indexed.
+    let part = part_of(elem, name);
+    Ok(part.map(|_| Place::Operand(Operand::Method(Box::new(Operand::Value(array)), format!("{PART}{name}")))))
+}
+
+/// Marks an array of one field of another array's elements.
+const PART: char = '.';
+
+/// The field of an element that a name means, or the part of a complex number.
+fn part_of(elem: Type, name: &str) -> Option<(u32, Type)> {
+    let TypeKind::Struct(s) = elem.kind() else { return None };
+    let index = s.fields.iter().position(|(field, _)| field == name)?;
+    Some((index as u32, s.fields[index].1))
+}
+
+/// The array behind an operand that is one field of all its elements, with the field.
+pub(super) fn parted(lower: &Lower<'_, '_>, operand: &Operand) -> Option<(Value, u32, Type)> {
+    let Operand::Method(base, name) = operand else { return None };
+    let array = base.as_value()?;
+    let (elem, _) = lower.ty(array).as_array()?;
+    let (index, ty) = part_of(elem, name.strip_prefix(PART)?)?;
+    Some((array, index, ty))
 }
 
 /// What an array says of itself.
@@ -121,7 +145,23 @@ pub(crate) fn subscript(
     name: &str,
     span: Span,
 ) -> Result<Option<Place>> {
+    if let Place::Operand(operand) | Place::Name(_, operand) = base
+        && let Some((array, index, ty)) = parted(lower, operand)
+    {
+        let mut list = Vec::new();
+        for (index, at) in indices {
+            list.extend(flat(lower, index, *at)?);
+        }
+        let place = lower.array_place(array, &list, name, span)?;
+        return Ok(Some(lower.piece(place, PieceKind::Component(index), ty)));
+    }
     let Some(ty) = lower.place_type(base) else { return Ok(None) };
+    if let ([(Operand::Static(HostValue::Str(field)), _)], Some((elem, _))) = (indices, ty.as_array())
+        && part_of(elem, field).is_some()
+    {
+        let operand = lower.read(base.clone())?;
+        return Ok(Some(Place::Operand(Operand::Method(Box::new(operand), format!("{PART}{field}")))));
+    }
     if let ([(key, at)], true) = (indices, record::of_view(ty).is_some() || record::is_record(ty)) {
         return record::field(lower, base, key, *at);
     }
@@ -217,6 +257,9 @@ fn array_method(
 
 /// Writes that the walk does not know: `a[i:j] = x`, `a[:] = b`, a record as a whole.
 pub(crate) fn write(lower: &mut Lower<'_, '_>, place: &Place, value: &Operand, span: Span) -> Result<bool> {
+    if let (Place::Memory(access), Some(source)) = (place, lower.type_of(value).filter(|ty| ty.is_array())) {
+        return nested(lower, access, value, source, span);
+    }
     let Place::Operand(Operand::Value(target)) = place else { return Ok(false) };
     if let Some(Place::Memory(access)) = record::whole(lower, *target) {
         let value = lower.value_as(value, access.ty, span)?;
@@ -246,6 +289,31 @@ pub(crate) fn write(lower: &mut Lower<'_, '_>, place: &Place, value: &Operand, s
             let message = format!("an array of {n} dimensions does not fit a slice of {rank}");
             return Err(lower.error("type-mismatch", span, message));
         }
+    }
+    Ok(true)
+}
+
+/// Assigns an array to a field that is an array of a constant shape.
+fn nested(lower: &mut Lower<'_, '_>, access: &Access, value: &Operand, source: Type, span: Span) -> Result<bool> {
+    let shape = match *access.ty.kind() {
+        TypeKind::Vector { len, .. } => vec![len],
+        TypeKind::Matrix { rows, cols, .. } => vec![rows, cols],
+        _ => return Ok(false),
+    };
+    let (Some((_, rank)), Some(elem)) = (source.as_array(), access.ty.element().map(Type::scalar)) else {
+        return Ok(false);
+    };
+    if rank as usize != shape.len() {
+        return Ok(false);
+    }
+    let source = lower.value(value, span)?;
+    let width = *shape.last().unwrap_or(&1);
+    for k in 0..shape.iter().product::<u32>() {
+        let at = if rank == 1 { vec![k] } else { vec![k / width, k % width] };
+        let at: Vec<Value> = at.iter().map(|&index| lower.b().int(Scalar::I64, index.into())).collect();
+        let item = lower.b().load(source, &at, &[], &[]);
+        let item = lower.value_as(&Operand::Value(item), elem, span)?;
+        lower.store(&access.clone().step(PathElem::Static(k), &[], elem), item);
     }
     Ok(true)
 }

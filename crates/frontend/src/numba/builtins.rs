@@ -314,6 +314,7 @@ fn len(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
                 return Ok(Operand::Value(lower.extent_of(array, 0)));
             }
             Some(TypeKind::Tuple(items)) => items.len(),
+            Some(TypeKind::Struct(s)) => s.fields.len(),
             _ => return Err(lower.wrong_type(call, arg, "an array or a tuple")),
         },
     };
@@ -332,7 +333,9 @@ pub(super) fn cell(
     array: &Arg,
     index: &Arg,
 ) -> Result<crate::warp::subscript::Access> {
-    let Some((_, rank)) = lower.type_of(&array.operand).and_then(Type::as_array) else {
+    let part = array::parted(lower, &array.operand);
+    let ty = part.map(|(whole, ..)| lower.ty(whole)).or_else(|| lower.type_of(&array.operand));
+    let Some((_, rank)) = ty.and_then(Type::as_array) else {
         return Err(lower.wrong_type(call, array, "an array"));
     };
     let indices = array::flat(lower, &index.operand, index.span)?;
@@ -340,7 +343,11 @@ pub(super) fn cell(
         let message = format!("`{}` needs {rank} indices for this array, found {}", call.name, indices.len());
         return Err(lower.error("argument-count", index.span, message));
     }
-    let value = lower.arg_value(array)?;
     let name = lower.source(array.span);
+    if let Some((whole, field, ty)) = part {
+        let access = lower.element(whole, &indices, &name, call.span)?;
+        return Ok(access.step(ir::PathElem::Static(field), &[], ty));
+    }
+    let value = lower.arg_value(array)?;
     lower.element(value, &indices, &name, call.span)
 }

@@ -21,6 +21,7 @@ mod blocks;
 mod builtins;
 mod complex;
 mod convert;
+pub(crate) mod iterate;
 mod math;
 mod print;
 mod record;
@@ -40,6 +41,7 @@ pub(crate) static RULES: Rules = Rules {
     is_in_blocks: true,
     is_update_atomic: false,
     is_unset_zero: true,
+    is_constant_passed: true,
     has_bare_names: false,
     promote: Some(types::unify),
     convert: Some(convert::convert),

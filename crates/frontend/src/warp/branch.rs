@@ -189,6 +189,17 @@ impl Lower<'_, '_> {
         self.join_types(operands).map(Joined::One)
     }
 
+    /// The type of the value that a joined operand is, where all of it is known at run time only.
+    pub(crate) fn joined_type(&self, joined: &Joined) -> Option<Type> {
+        match joined {
+            Joined::One(ty) => Some(*ty),
+            Joined::Same(operand) => self.type_of(operand),
+            Joined::Tuple(items) => {
+                items.iter().map(|item| self.joined_type(item)).collect::<Option<_>>().map(Type::tuple)
+            }
+        }
+    }
+
     fn join_types(&self, operands: &[&Operand]) -> Option<Type> {
         if let Some(promote) = self.rules.promote {
             let mut types = operands.iter().map(|operand| self.type_of(operand));

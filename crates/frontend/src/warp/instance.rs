@@ -280,7 +280,7 @@ impl Lower<'_, '_> {
                 let is_null = ty.is_array() && operand.is_none();
                 values.push(if is_null { self.zero(ty) } else { self.value_as(&operand, ty, span)? });
                 arguments.push(Argument::Value(ty));
-            } else if self.type_of(&operand).is_none() {
+            } else if self.type_of(&operand).is_none() || self.rules.is_constant_passed && is_constant(&operand) {
                 arguments.push(Argument::Static(operand));
             } else {
                 let value = self.value(&operand, span)?;
@@ -344,6 +344,18 @@ impl Lower<'_, '_> {
         };
         self.unit.instances[index].state = state;
         result
+    }
+}
+
+/// Whether an argument is an integer, or integers, that the function may need to know while it is compiled.
+fn is_constant(operand: &Operand) -> bool {
+    match operand {
+        Operand::Static(HostValue::Int(_) | HostValue::Bool(_)) => true,
+        Operand::Static(HostValue::Tuple(items)) => {
+            items.iter().all(|item| is_constant(&Operand::Static(item.clone())))
+        }
+        Operand::Tuple(items) => items.iter().all(is_constant),
+        _ => false,
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) mod pattern;
 mod range;
 mod reference;
 pub(crate) mod repeat;
-mod scan;
+pub(crate) mod scan;
 mod statement;
 pub(crate) mod subscript;
 mod unit;
@@ -48,6 +48,7 @@ pub(crate) static RULES: Rules = Rules {
     is_in_blocks: false,
     is_update_atomic: true,
     is_unset_zero: false,
+    is_constant_passed: false,
     has_bare_names: true,
     promote: None,
     convert: None,

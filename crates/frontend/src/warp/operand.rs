@@ -42,6 +42,16 @@ impl Operand {
         }
     }
 
+    /// A captured tuple as the list of its items, at any depth.
+    pub(crate) fn opened(&self) -> Operand {
+        match self {
+            Operand::Static(HostValue::Tuple(items)) => {
+                Operand::Tuple(items.iter().map(|item| Operand::Static(item.clone()).opened()).collect())
+            }
+            other => other.clone(),
+        }
+    }
+
     pub(crate) fn as_value(&self) -> Option<Value> {
         if let Operand::Value(value) = self { Some(*value) } else { None }
     }

@@ -78,7 +78,7 @@ impl Lower<'_, '_> {
             span,
             end: stmt.end().into(),
             is_sure: trips.is_some_and(|n| n > 0),
-            head: Head::For { target: &stmt.target, bounds: [lo?, hi?, step?], scalar },
+            head: Head::For { target: &stmt.target, bounds: [lo?, hi?, step?], scalar, each: None },
         };
         self.repeat(&plan)
     }

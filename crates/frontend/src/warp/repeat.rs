@@ -10,6 +10,7 @@ use super::lower::{Binding, Carried, LoopFrame, Lower, Names, Result};
 use super::operand::Operand;
 use super::scan;
 use crate::HostValue;
+use crate::numba::iterate::Sequence;
 use diagnostics::Span;
 use ir::{Attr, Const, InstId, Op, Scalar, Type, TypeKind, Value};
 use ruff_python_ast::{Expr, Stmt, StmtFor, StmtWhile};
@@ -33,7 +34,13 @@ pub(crate) struct Plan<'a> {
 
 pub(crate) enum Head<'a> {
     While(&'a Expr),
-    For { target: &'a Expr, bounds: [Value; 3], scalar: Scalar },
+    For {
+        target: &'a Expr,
+        bounds: [Value; 3],
+        scalar: Scalar,
+        /// What the count stands for; nothing: itself.
+        each: Option<Sequence>,
+    },
 }
 
 /// What earlier walks found out.
@@ -70,6 +77,9 @@ impl Lower<'_, '_> {
             return self.for_range(stmt, call, reversed);
         }
         let span = self.span_of(&*stmt.iter);
+        if self.rules.convert.is_some() && self.for_each(stmt)? {
+            return Ok(());
+        }
         let iterable = self.expr(&stmt.iter)?;
         if let Operand::Value(array) = iterable
             && let TypeKind::Array { .. } = self.ty(array).kind()
@@ -210,9 +220,13 @@ impl Lower<'_, '_> {
             self.names.set(&carried.name, binding);
         }
         match (&plan.head, induction) {
-            (Head::For { target, .. }, Some(induction)) => {
-                // A target that cannot be assigned was reported; the body is still read.
-                let _ = self.assign(target, Operand::Value(induction), plan.span);
+            (Head::For { target, each, .. }, Some(induction)) => {
+                let item = match each {
+                    Some(sequence) => self.item_of(sequence, induction, plan.span),
+                    None => Ok(Operand::Value(induction)),
+                };
+                // What cannot be read or assigned was reported; the body is still read.
+                let _ = item.and_then(|item| self.assign(target, item, plan.span));
             }
             (Head::While(test), _) => self.while_test(test, plan.span),
             _ => {}

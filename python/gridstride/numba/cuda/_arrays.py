@@ -6,7 +6,6 @@ On the CPU device a device array is memory of its own that NumPy and kernels see
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +13,23 @@ import numpy as np
 
 from gridstride import _native
 from gridstride.numba import _dtypes
+
+errmsg_contiguous_buffer = (
+    "the elements do not lie side by side and cannot be copied as one region of memory; make the array contiguous "
+    "with numpy.ascontiguousarray"
+)
+
+
+def is_contiguous(ary: Any) -> bool:
+    """Whether an array's elements lie side by side in row-major order, apart from what broadcasting repeats."""
+    return bool(array_core(ary).flags["C_CONTIGUOUS"])
+
+
+def array_core(ary: Any) -> Any:
+    """An array without what broadcasting repeats: dimensions of stride 0 are cut to one element."""
+    if not ary.strides or not ary.size:
+        return ary
+    return ary[tuple(0 if stride == 0 else slice(None) for stride in ary.strides)]
 
 
 def _fits(array: np.ndarray[Any, Any]) -> bool:
@@ -29,13 +45,13 @@ class DeviceNDArray(_native.Array):
     __cuda_memory__ = True
     _host: np.ndarray[Any, Any]
 
-    def __new__(cls, host: np.ndarray[Any, Any], dtype: Any = None) -> DeviceNDArray:
+    def __new__(cls, host: np.ndarray[Any, Any], dtype: Any = None, stream: Any = 0) -> DeviceNDArray:
         elem = _dtypes.from_native_dtype(host.dtype)
         shape, strides = (host.shape, host.strides) if host.ndim else ((1,), (host.itemsize,))
         self = super().__new__(cls, elem, host.__array_interface__["data"][0], shape, strides, "cpu", host)
         self._host = host
         self._dtype = host.dtype if dtype is None else dtype
-        self.stream = 0
+        self.stream = stream
         return self
 
     @property
@@ -111,22 +127,28 @@ class DeviceNDArray(_native.Array):
         return ary
 
     def copy_to_device(self, ary: Any, stream: Any = 0) -> None:
-        """Fills this array from a NumPy array or a device array of the same shape."""
-        source = ary._host if isinstance(ary, DeviceNDArray) else np.array(ary, copy=False, subok=True)
-        if isinstance(ary, np.ndarray | DeviceNDArray):
-            self._check(source, "copy_to_device")
+        """Fills this array from a NumPy array, or from a device array of the same shape and strides."""
+        if self.size == 0:
+            return
+        if self.ndim and not (self.is_c_contiguous() or self.is_f_contiguous()):
+            raise ValueError(errmsg_contiguous_buffer)
+        if isinstance(ary, DeviceNDArray):
+            if ary.ndim and not (ary.is_c_contiguous() or ary.is_f_contiguous()):
+                raise ValueError(errmsg_contiguous_buffer)
+            self._check(ary._host, "copy_to_device")
+            if ary.strides != self.strides and ary.ndim:
+                raise ValueError(f"incompatible strides: {self.strides} vs. {ary.strides}")
+            self._host[...] = ary._host
+            return
+        source = np.asanyarray(ary)
+        self._check(source, "copy_to_device")
         self._host[...] = source
 
     def _check(self, other: np.ndarray[Any, Any], what: str) -> None:
-        if other.ndim and self.ndim and other.size != self.size and math.prod(other.shape) != self.size:
+        if other.size != self.size:
             raise ValueError(f"array sizes differ in {what}: {self.shape} and {other.shape}")
         if other.shape != self.shape and other.ndim and self.ndim:
-            raise ValueError(f"incompatible shape: {other.shape} vs. {self.shape}")
-        if other.strides != self.strides and other.size and self.size:
-            flags = [one.flags["C_CONTIGUOUS"] for one in (other, self._host)]
-            also = [one.flags["F_CONTIGUOUS"] for one in (other, self._host)]
-            if flags[0] != flags[1] and also[0] != also[1]:
-                raise ValueError(f"incompatible strides: {other.strides} vs. {self.strides}")
+            raise ValueError(f"incompatible shape: {self.shape} vs. {other.shape}")
 
     def __len__(self) -> int:
         return len(self._host)
@@ -300,7 +322,7 @@ def to_device(obj: Any, stream: Any = 0, copy: bool = True, to: Any = None) -> A
     target = np.empty_like(source, dtype=dtype, order="K", subok=False)
     if copy:
         target[...] = source
-    return DeviceNDArray(target, source.dtype)
+    return DeviceNDArray(target, source.dtype, stream)
 
 
 def auto_device(obj: Any, stream: Any = 0, copy: bool = True) -> tuple[Any, bool]:
@@ -312,7 +334,7 @@ def auto_device(obj: Any, stream: Any = 0, copy: bool = True) -> tuple[Any, bool
 
 def device_array(shape: Any, dtype: Any = np.float64, strides: Any = None, order: str = "C", stream: Any = 0) -> Any:
     """A device array whose elements are not set."""
-    return DeviceNDArray(_empty(shape, dtype, order), np.dtype(dtype))
+    return DeviceNDArray(_empty(shape, dtype, order), np.dtype(dtype), stream)
 
 
 def device_array_like(ary: Any, stream: Any = 0) -> Any:
@@ -333,7 +355,7 @@ def pinned_array(shape: Any, dtype: Any = np.float64, strides: Any = None, order
 
 def pinned_array_like(ary: Any) -> Any:
     """As `pinned_array`, in the shape and dtype of another array."""
-    return np.empty_like(ary)
+    return np.empty_like(ary._host if isinstance(ary, DeviceNDArray) else ary)
 
 
 class _HostArray(np.ndarray[Any, Any]):
@@ -362,7 +384,7 @@ def mapped_array(
 
 def mapped_array_like(ary: Any, stream: Any = 0, portable: bool = False, wc: bool = False) -> Any:
     """As `mapped_array`, in the shape and dtype of another array."""
-    return np.empty_like(ary).view(_HostArray)
+    return pinned_array_like(ary).view(_HostArray)
 
 
 def managed_array(

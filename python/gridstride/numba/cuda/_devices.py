@@ -15,6 +15,8 @@ from collections import namedtuple
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from gridstride import _native
 
 _LAUNCH_DEVICE = "interp" if os.environ.get("GRIDSTRIDE_DEVICE") == "interp" else "cpu"
@@ -91,6 +93,14 @@ class Context:
     def defer_cleanup(self) -> Iterator[None]:
         """Puts off freeing memory to the end of the block."""
         yield
+
+    def memalloc(self, bytesize: int) -> Any:
+        """Bytes of device memory."""
+        return np.empty(bytesize, np.uint8)
+
+    def memhostalloc(self, bytesize: int, mapped: bool = False, portable: bool = False, wc: bool = False) -> Any:
+        """Bytes of host memory that devices use in place."""
+        return np.empty(bytesize, np.uint8)
 
     def reset(self) -> None:
         """Accepted: what is on the CPU device lives as long as it is used."""
@@ -182,6 +192,9 @@ def select_device(device_id: int) -> Context:
 def current_context(devnum: int | None = None) -> Context:
     """The context of the current device."""
     return _context
+
+
+get_context = current_context
 
 
 def synchronize() -> None:

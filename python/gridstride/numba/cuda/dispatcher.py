@@ -22,10 +22,10 @@ from typing import Any
 from gridstride import _native, _source
 from gridstride import config as settings
 from gridstride.numba import _dtypes, config, types
-from gridstride.numba.cuda import _signatures
+from gridstride.numba.cuda import _lambdas, _signatures
 from gridstride.numba.cuda._arguments import Back, convert
 from gridstride.numba.cuda._devices import launch_device
-from gridstride.numba.errors import DeprecationError, NumbaInvalidConfigWarning, NumbaPerformanceWarning
+from gridstride.numba.errors import DeprecationError, NumbaInvalidConfigWarning, NumbaPerformanceWarning, of_fault
 
 #: A grid of fewer blocks leaves most of a large GPU idle.
 _FEW_BLOCKS = 128
@@ -137,6 +137,7 @@ class Dispatcher(_native.Function):
     targetoptions: dict[str, Any]
 
     def __new__(cls, function: Callable[..., Any], options: dict[str, Any], signatures: Any = None) -> Dispatcher:
+        function = _lambdas.named(function)
         code = function.__code__
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         normalized = [_signatures.normalize(one) for one in signatures or ()]
@@ -244,6 +245,8 @@ class Dispatcher(_native.Function):
             _native.launch_blocks(
                 kernel, launch.griddim, launch.blockdim, values, launch.sharedmem, launch_device(), options
             )
+        except _native.KernelFault as fault:
+            raise of_fault(fault) from None
         finally:
             for write_back in reversed(back):
                 write_back()

@@ -80,11 +80,13 @@ impl Lower<'_, '_> {
     }
 
     /// An item of a tuple at a run-time index, where all items have one type.
-    pub(super) fn dynamic_item(&mut self, items: &[Operand], index: &Index, span: Span) -> Result<Operand> {
+    pub(crate) fn dynamic_item(&mut self, items: &[Operand], index: &Index, span: Span) -> Result<Operand> {
+        let items: Vec<Operand> = items.iter().map(Operand::opened).collect();
         let ty = match self.join(&items.iter().collect::<Vec<_>>()) {
             Some(Joined::One(ty)) => Some(ty),
             Some(Joined::Same(operand)) => self.type_of(&operand),
-            _ => None,
+            Some(joined @ Joined::Tuple(_)) => self.joined_type(&joined),
+            None => None,
         };
         let (Some(ty), n) = (ty, items.len() as u32) else {
             let what = self.describe(&index.0);
@@ -92,7 +94,7 @@ impl Lower<'_, '_> {
             return Err(self.error("static-index", index.1, message));
         };
         let mut values = Vec::new();
-        for item in items {
+        for item in &items {
             values.push(self.value_as(item, ty, span)?);
         }
         if let Some(scalar) = ty.as_scalar() {

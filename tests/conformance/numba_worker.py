@@ -1,0 +1,100 @@
+"""Runs one module of numba-cuda's test suite against Gridstride; one JSON line a test, as `worker.py` does for Warp's.
+
+    python numba_worker.py SUITE_FOLDER MODULE SECONDS [FIRST]
+
+SUITE_FOLDER holds `numba/cuda/tests` and what the tests share. Tests that numba-cuda skips on its simulator are skipped
+here too: they look into its compiler, its driver's objects, or a GPU. Modules of the compiler that the suite imports,
+and packages that only serve it, are stand-ins whose every use fails the test that makes it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import os
+import sys
+from types import ModuleType
+from typing import Any
+
+os.environ["NUMBA_ENABLE_CUDASIM"] = "1"
+os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "0")
+
+import worker  # noqa: E402
+
+import gridstride.compat  # noqa: E402
+
+STANDINS = ("filecheck", "cuda", "cupy", "cffi", "numba", "llvmlite")
+
+
+class StandIn:
+    """Anything that is imported and not there: may be called, subclassed and used as a decorator, but gives nothing."""
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = self.__qualname__ = name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self
+
+    def __mro_entries__(self, bases: Any) -> Any:
+        return (object,)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name.endswith("__"):
+            raise AttributeError(name)
+        return StandIn(f"{self.__name__}.{name}")
+
+
+class StandInModule(ModuleType):
+    """A module all of whose members are stand-ins."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.__path__: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name.endswith("__"):
+            raise AttributeError(name)
+        return StandIn(f"{self.__name__}.{name}")
+
+
+class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds stand-ins for modules that nothing else has."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
+        is_ours = fullname.startswith("gridstride.numba.")
+        if not is_ours and fullname.partition(".")[0] not in STANDINS or ".tests" in fullname:
+            return None
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+
+    def create_module(self, spec: Any) -> ModuleType:
+        return StandInModule(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        pass
+
+
+def main() -> None:
+    """Runs the module named on the command line."""
+    folder = sys.argv[1]
+    gridstride.compat.install()
+    # After Python's own finders; Gridstride's modules of absent names would refuse what the suite does while it loads.
+    gridstride.compat._NUMBA_MODULES = frozenset()
+    sys.meta_path.append(Finder())
+    import numba.cuda
+
+    # The suite's imports look for further modules in ours.
+    for name in gridstride.compat.numba_names.MODULES:
+        module = importlib.import_module(name)
+        if not hasattr(module, "__path__"):
+            module.__path__ = []
+        if not hasattr(module, "__getattr__"):
+            module.__getattr__ = StandInModule(name).__getattr__
+
+    numba.cuda.__path__.append(os.path.join(folder, "numba", "cuda"))
+    first = int(sys.argv[4]) if len(sys.argv) > 4 else 0
+    worker.serve(sys.argv[2], float(sys.argv[3]), first)
+
+
+if __name__ == "__main__":
+    main()
