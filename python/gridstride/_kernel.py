@@ -470,20 +470,27 @@ static.__gs_builtin__ = "static"  # type: ignore[attr-defined]
 
 
 def func_grad(forward: Function) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Registers a function as the gradient of another. Kept; used once gradients are available."""
+    """Registers a function as the gradient of another.
+
+    It takes the other's arguments, then the adjoint of each result, and adds to `wp.adjoint[x]` for each argument `x`.
+    """
+    frame = sys._getframe(1)
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        forward.custom_grad = function  # type: ignore[attr-defined]
+        annotations = _annotations.of_function(function, frame, every=False)
+        forward.custom_grad = _native.Function(function, annotations, [])  # type: ignore[attr-defined]
         return function
 
     return decorate
 
 
 def func_replay(forward: Function) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Registers a function to run instead of another in the backward pass. Kept; used once gradients are available."""
+    """Registers a function to run instead of another in the backward pass, with its arguments and results."""
+    frame = sys._getframe(1)
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        forward.custom_replay = function  # type: ignore[attr-defined]
+        annotations = _annotations.of_function(function, frame, every=False)
+        forward.custom_replay = _native.Function(function, annotations, [])  # type: ignore[attr-defined]
         return function
 
     return decorate

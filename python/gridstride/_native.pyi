@@ -270,6 +270,22 @@ def launch_adjoint(
     Adjoints of what the kernel read grow; those of what it stored to are taken, and zero afterwards.
     """
 
+def launch_tangent(
+    kernel: Kernel,
+    dim: int | Iterable[int],
+    args: Iterable[Any],
+    tangents: Iterable[Any],
+    device: str | None = None,
+    options: dict[str, Any] | None = None,
+    adj_args: Iterable[Any] | None = None,
+    adj_tangents: Iterable[Any] | None = None,
+) -> None:
+    """Runs the kernel in forward mode: what it writes to arrays, and what that means for their tangents.
+
+    `tangents` has an item a parameter, as `adj_args` of `launch_adjoint`; None is a tangent of zero. With `adj_args`
+    the adjoint kernel runs, and `adj_tangents` are the tangents of the adjoints: second derivatives.
+    """
+
 def fast_launch(slow: Callable[..., Any], cpu: object, module: str, doc: str) -> Callable[..., Any]:
     """A `launch` for the package: usual launches run without a step through Python, the others are `slow`'s.
 
@@ -313,6 +329,7 @@ def ir(
     options: dict[str, Any] | None = None,
     stage: str = "optimized",  # "typed" "optimized" "llvm" "assembly"
     rank: int = 1,
+    adjoint: bool = False,  # the adjoint kernel, with all adjoints wanted
 ) -> str: ...
 def call(function: Function | str, args: Iterable[Any]) -> tuple[Type, bytes]:
     """Runs a function, or a builtin by name, on the host by the interpreter; gives the result's type and bytes.

@@ -168,3 +168,26 @@ def arguments(kernel):
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.key)
 def test_adjoints_are_those_of_central_differences(kernel, device):
     check(kernel, 4, arguments(kernel), device)
+
+
+@wp.kernel
+def in_place_for_long(x: wp.array(dtype=f64), n: wp.array(dtype=wp.int32), y: wp.array(dtype=f64)):
+    i = wp.tid()
+    for k in range(n[i]):
+        y[i] = y[i] * wp.cos(x[i]) + f64(0.01)
+        if k % 3 == 1:
+            y[i] = wp.sin(y[i]) + x[i]
+
+
+@wp.kernel
+def extremes(x: wp.array(dtype=f64), idx: wp.array(dtype=wp.int32), y: wp.array(dtype=f64)):
+    i = wp.tid()
+    wp.atomic_max(y, idx[i], x[i] * x[i])
+
+
+@pytest.mark.parametrize("device", ["interp", "cpu"])
+def test_what_a_launch_needs_before(device):
+    rng = np.random.default_rng(5)
+    x, y = rng.uniform(0.2, 1.0, 4), rng.uniform(0.1, 0.9, 4)
+    check(in_place_for_long, 4, (x, np.array([0, 3, 100, 47], dtype=np.int32), y), device)
+    check(extremes, 4, (x, np.array([1, 0, 1, 1], dtype=np.int32), np.array([0.9, 0.01, 0.3, 0.4])), device)

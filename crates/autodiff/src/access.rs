@@ -27,7 +27,7 @@ impl Place {
         Place { array, indices: vec![index], path: Vec::new(), path_indices: Vec::new(), ty }
     }
 
-    fn part(&self, index: u32, ty: Type) -> Place {
+    pub(crate) fn part(&self, index: u32, ty: Type) -> Place {
         let mut part = self.clone();
         part.path.push(PathElem::Static(index));
         part.ty = ty;
@@ -43,7 +43,7 @@ impl Place {
         Some(parts.map(|(index, ty)| (index, self.part(index, ty))).collect())
     }
 
-    fn load(&self, b: &mut Builder<'_>) -> Value {
+    pub(crate) fn load(&self, b: &mut Builder<'_>) -> Value {
         match self.parts() {
             None => b.load(self.array, &self.indices, &self.path, &self.path_indices),
             Some(parts) => {
@@ -64,6 +64,11 @@ impl Place {
             }
             Some(parts) => parts.iter().for_each(|(_, part)| part.clear(b)),
         }
+    }
+
+    /// Puts a value in the place, and gives what was there.
+    pub(crate) fn exchange(&self, b: &mut Builder<'_>, value: Value) -> Value {
+        b.atomic(AtomicOp::Exchange, self.array, &self.indices, &self.path, &self.path_indices, value)
     }
 
     /// Adds to the place, atomically.
@@ -115,7 +120,15 @@ impl Sweep<'_> {
                 place.clear(&mut self.b);
                 self.accumulate(access.rest[0], d);
             }
-            (Op::Atomic, &Attr::Atomic(op, _)) => self.reverse_atomic(inst, op, &place, access.rest[0], d_result),
+            (Op::Atomic, &Attr::Atomic(op, _)) => {
+                if d_result.is_some() {
+                    return self
+                        .refuse(inst, "the value that an atomic operation gives depends on the order of the threads")
+                        .help("a gradient can flow through what is added, not through what was there before");
+                }
+                let primal = Place { array: self.value(access.array), ..place.clone() };
+                self.reverse_atomic(inst, op, &primal, &place, access.rest[0]);
+            }
             _ => {
                 self.refuse(inst, "`atomic_cas` of floats has no gradient")
                     .help("use `atomic_add`, `atomic_min` or `atomic_max`");
@@ -123,12 +136,7 @@ impl Sweep<'_> {
         }
     }
 
-    fn reverse_atomic(&mut self, inst: &Inst, op: AtomicOp, place: &Place, value: Value, d_result: Option<Value>) {
-        if d_result.is_some() {
-            return self
-                .refuse(inst, "the value that an atomic operation gives depends on the order of the threads")
-                .help("a gradient can flow through what is added, not through what was there before");
-        }
+    fn reverse_atomic(&mut self, inst: &Inst, op: AtomicOp, primal: &Place, place: &Place, value: Value) {
         match op {
             AtomicOp::Add => {
                 let d = place.load(&mut self.b);
@@ -139,9 +147,10 @@ impl Sweep<'_> {
                 let d = self.b.unary(Op::Neg, d);
                 self.accumulate(value, d);
             }
+            AtomicOp::Min | AtomicOp::Max => self.reverse_extreme(inst, primal, place, value),
             _ => {
-                self.refuse(inst, format!("`atomic_{}` has no gradient yet", op.name()))
-                    .help("use `atomic_add`, or give the function a gradient with `@func_grad`");
+                self.refuse(inst, format!("`atomic_{}` of floats has no gradient", op.name()))
+                    .help("use `atomic_add`, `atomic_min` or `atomic_max`");
             }
         }
     }

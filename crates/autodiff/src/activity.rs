@@ -106,6 +106,7 @@ impl Activity {
                 _ => {
                     let varies = match inst.op {
                         Op::Load | Op::Atomic | Op::AtomicCas => self.is_counted(func, inst.operands[0]),
+                        Op::Call => inst.operands.iter().any(|&v| self.varies[v.index()] || self.is_counted(func, v)),
                         _ => flows(func, inst).iter().any(|v| self.varies[v.index()]),
                     };
                     if varies {
@@ -158,7 +159,9 @@ impl Activity {
                         changed |= !std::mem::replace(&mut self.is_useful[value.index()], true);
                     }
                 }
-                _ if inst.results.iter().any(|v| self.is_useful[v.index()]) => {
+                _ if inst.results.iter().any(|v| self.is_useful[v.index()])
+                    || inst.op == Op::Call && inst.operands.iter().any(|&v| self.is_counted(func, v)) =>
+                {
                     for value in flows(func, inst) {
                         changed |= !std::mem::replace(&mut self.is_useful[value.index()], true);
                     }

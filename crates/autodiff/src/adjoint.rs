@@ -2,12 +2,18 @@
 
 use crate::access::Place;
 use crate::activity::Activity;
+use crate::custom::{Customs, drop_null_accesses};
+use crate::extremes::primer;
 use crate::memory::{Aliases, Root, Volatile, roots};
 use crate::structure::structure;
 use crate::sweep::{Mode, Sweep};
 use crate::tangent::{has_arrays, has_floats, leads_to_floats};
+use crate::tape::SharedTape;
 use diagnostics::Diagnostic;
-use ir::{Attr, FuncRef, Function, FunctionKind, Inst, InstId, Module, Op, Param, Scalar, Type, Value, verify};
+use ir::op::Effect;
+use ir::{
+    Attr, CustomGradient, FuncRef, Function, FunctionKind, Inst, InstId, Module, Op, Param, Scalar, Type, Value, verify,
+};
 use transform::eliminate_dead_code::eliminate_dead_writes;
 
 /// What is asked for.
@@ -17,6 +23,8 @@ pub struct Request {
     pub wanted: Vec<bool>,
     /// Arrays among the arguments may share memory.
     pub overlap: bool,
+    /// Dimensions of the launch.
+    pub rank: u32,
 }
 
 /// An adjoint kernel.
@@ -26,6 +34,13 @@ pub struct Adjoint {
     pub module: Module,
     /// One a parameter of the primal kernel.
     pub facts: Vec<Fact>,
+    /// A kernel of the same parameters that must run before, over the same memory: see [`crate::extremes`].
+    pub primer: Option<Module>,
+    /// Types of the tapes in shared memory. The adjoint kernel has a further parameter, an i64 a thread and tape that
+    /// says where the thread's part begins, then one array a tape.
+    pub tapes: Vec<Type>,
+    /// Where there are tapes: a kernel with the first of these parameters, which says how long each part is.
+    pub measure: Option<Module>,
 }
 
 /// What the adjoint kernel does with an argument of the kernel.
@@ -52,52 +67,177 @@ pub fn adjoint_params(params: &[Type]) -> Vec<Option<Type>> {
 }
 
 /// Makes the adjoint kernel of the module's kernel, or says which lines have no gradient.
-pub fn reverse(module: &Module, request: &Request) -> Result<Adjoint, Vec<Diagnostic>> {
-    let primal = prepare(module);
+pub fn reverse(module: &Module, custom: &[CustomGradient], request: &Request) -> Result<Adjoint, Vec<Diagnostic>> {
+    let mut module = module.clone();
+    let forward = forward(&module);
+    let customs = Customs::of(&mut module, custom);
+    let primal = prepare(&module, &customs);
+    refuse_blocks(&primal)?;
     let aliases = Aliases { params_overlap: request.overlap };
-    let wanted: Vec<bool> = primal.params.iter().zip(&request.wanted).map(|(_, &wanted)| wanted).collect();
-    let volatile = Volatile::of(&primal, aliases);
-    let activity = Activity::of(&primal, &wanted);
-    let types: Vec<Type> = primal.params.iter().map(|param| param.ty).collect();
+    let volatile = Volatile::of(&primal, aliases, &customs);
+    let activity = Activity::of(&primal, &request.wanted);
+    let whole = Whole { module, primal, aliases, volatile, activity, customs, rank: request.rank };
+    let types: Vec<Type> = whole.primal.params.iter().map(|param| param.ty).collect();
     let adjoints = adjoint_params(&types);
-    let mut params = primal.params.clone();
-    for (param, adjoint) in primal.params.iter().zip(&adjoints) {
-        params.extend(adjoint.map(|ty| Param { name: format!("adj_{}", param.name), ty }));
-    }
-    let n_primal = primal.params.len() as u32;
-    let mut out = Function::new(format!("{}.adjoint", primal.name), FunctionKind::Kernel, params, Vec::new());
-    let mut sweep = Sweep::new(&primal, &activity, &volatile, aliases, &mut out);
-    sweep.whole(&adjoints, &wanted);
-    let (mut refused, atomics) = (std::mem::take(&mut sweep.refused), std::mem::take(&mut sweep.atomics));
-    let unbounded = std::mem::take(&mut sweep.unbounded);
-    let is_scratch = |root: Root| match root {
-        Root::Param(index, _) => index < n_primal,
-        Root::Local(_) => true,
-        Root::Unknown => false,
-    };
-    for _ in 0..2 {
-        for (_, pass) in transform::PASSES {
-            let _ = pass(&mut out);
-        }
-        let _ = eliminate_dead_writes(&mut out, aliases, &is_scratch);
-    }
-    refuse_orders(&primal, &out, &atomics, &mut refused);
-    refuse_unbounded(&primal, &out, &unbounded, &mut refused);
+    let Swept { func: mut out, mut refused, atomics, extremes, tapes } = whole.sweep(&adjoints, &request.wanted, false);
+    refuse_orders(&whole.primal, &out, &atomics, &mut refused);
+    let tapes = whole.used_tapes(&mut out, &tapes, &mut refused);
     if !refused.is_empty() {
         return Err(refused);
     }
-    let facts = facts(&primal, &out, &adjoints);
-    let module = Module { funcs: vec![out], sites: Vec::new(), fast_math: module.fast_math };
-    if let Err(errors) = verify::verify(&module) {
-        panic!("the adjoint kernel is not valid\n{}", verify::report(&module, &errors));
-    }
-    Ok(Adjoint { module, facts })
+    let facts = facts(&forward, &out, &adjoints);
+    let primer = match extremes.as_slice() {
+        [] => None,
+        extremes => Some(whole.in_module(primer(forward, &out, extremes, aliases)?)),
+    };
+    let measure = if tapes.is_empty() {
+        None
+    } else {
+        Some(whole.in_module(whole.sweep(&adjoints, &request.wanted, true).counting(&types, &adjoints)?))
+    };
+    Ok(Adjoint { module: whole.in_module(out), facts, primer, measure, tapes })
 }
 
-/// The kernel with all calls inlined, in the form that is differentiated.
-fn prepare(module: &Module) -> Function {
+/// What is known of a kernel that is differentiated.
+struct Whole {
+    module: Module,
+    primal: Function,
+    aliases: Aliases,
+    volatile: Volatile,
+    activity: Activity,
+    customs: Customs,
+    rank: u32,
+}
+
+/// A kernel that sweeps made.
+struct Swept {
+    func: Function,
+    refused: Vec<Diagnostic>,
+    atomics: Vec<(InstId, InstId)>,
+    extremes: Vec<Root>,
+    tapes: Vec<SharedTape>,
+}
+
+impl Whole {
+    /// The adjoint kernel, or the one that counts what is pushed on tapes; without what is not needed.
+    fn sweep(&self, adjoints: &[Option<Type>], wanted: &[bool], only_counts: bool) -> Swept {
+        let primal = &self.primal;
+        let mut params = primal.params.clone();
+        for (param, adjoint) in primal.params.iter().zip(adjoints) {
+            params.extend(adjoint.map(|ty| Param { name: format!("adj_{}", param.name), ty }));
+        }
+        let name = format!("{}.{}", primal.name, if only_counts { "counts" } else { "adjoint" });
+        let n_scratch = if only_counts { params.len() } else { primal.params.len() } as u32;
+        let mut func = Function::new(name, primal.kind, params, Vec::new());
+        let mut sweep = Sweep::new(primal, &self.activity, &self.volatile, &self.customs, self.aliases, &mut func);
+        sweep.only_counts = only_counts;
+        sweep.whole(adjoints, wanted, self.rank);
+        let Sweep { refused, atomics, mut extremes, shared_tapes: tapes, .. } = sweep;
+        extremes.sort();
+        extremes.dedup();
+        let starts = func.params.len() as u32 - tapes.iter().filter(|tape| tape.array.is_some()).count() as u32;
+        let is_scratch = |root: Root| match root {
+            // The tapes themselves are behind where they start.
+            Root::Param(index, _) => index < n_scratch || index >= starts,
+            Root::Local(_) => true,
+            Root::Unknown => false,
+        };
+        if self.module.funcs.len() > 1 {
+            func = self.with_calls_inlined(func);
+        }
+        // Nothing but the tapes themselves leads to their memory.
+        let aliases = self.aliases;
+        for _ in 0..2 {
+            for (_, pass) in transform::PASSES {
+                let _ = pass(&mut func);
+            }
+            let _ = eliminate_dead_writes(&mut func, aliases, &is_scratch);
+        }
+        Swept { func, refused, atomics, extremes, tapes }
+    }
+
+    /// Types of the tapes in shared memory, if any of them is needed; else their parameters go.
+    fn used_tapes(&self, out: &mut Function, tapes: &[SharedTape], refused: &mut Vec<Diagnostic>) -> Vec<Type> {
+        let is_loaded = |tape: &SharedTape| {
+            listed(out).any(|(_, inst)| inst.op == Op::Load && Some(inst.operands[0]) == tape.array)
+        };
+        let Some(used) = tapes.iter().find(|tape| is_loaded(tape)) else {
+            if !tapes.is_empty() {
+                let n = out.params.len() - tapes.len() - 1;
+                out.params.truncate(n);
+                let body = out.body;
+                out.regions[body.index()].params.truncate(n);
+            }
+            return Vec::new();
+        };
+        if out.kind != FunctionKind::Kernel {
+            let message = "a gradient needs what is read here, which the kernel overwrites in a loop of unknown length";
+            let help = "make the number of rounds a constant, or write to another array than is read";
+            refused.push(Diagnostic::new("no-gradient", self.primal.inst(used.source).span, message).help(help));
+        }
+        tapes.iter().map(|tape| tape.ty).collect()
+    }
+
+    /// What the user's gradients do, in the place of their calls.
+    fn with_calls_inlined(&self, out: Function) -> Function {
+        let mut module = self.module.clone();
+        let Some(kernel) = module.kernel() else { return out };
+        module.funcs[kernel.index()] = out;
+        let _ = transform::inline_calls(&mut module);
+        let mut out = module.funcs.swap_remove(kernel.index());
+        let _ = transform::simplify(&mut out);
+        drop_null_accesses(&mut out);
+        out
+    }
+
+    /// A module of its own, verified.
+    fn in_module(&self, func: Function) -> Module {
+        let Module { sites, fast_math, .. } = &self.module;
+        let module = Module { funcs: vec![func], sites: sites.clone(), fast_math: *fast_math };
+        if let Err(errors) = verify::verify(&module) {
+            panic!("differentiating gave an invalid kernel\n{}", verify::report(&module, &errors));
+        }
+        module
+    }
+}
+
+impl Swept {
+    /// The kernel that counts, which must write nothing but its counts: the adjoint kernel runs after it over the same
+    /// arrays.
+    fn counting(self, types: &[Type], adjoints: &[Option<Type>]) -> Result<Function, Vec<Diagnostic>> {
+        let n = types.len() + adjoints.iter().flatten().count();
+        let func = self.func;
+        let writes = listed(&func).filter(|(_, inst)| {
+            matches!(inst.op, Op::Store | Op::Atomic | Op::AtomicCas)
+                && roots(&func, inst.operands[0]).iter().any(|root| match root {
+                    Root::Param(index, _) => (*index as usize) < n,
+                    Root::Local(_) => false,
+                    Root::Unknown => true,
+                })
+        });
+        let refused: Vec<Diagnostic> = writes
+            .map(|(_, inst)| {
+                let message = "the number of rounds of a loop depends on what is written here, and a gradient needs values that it overwrites";
+                let help = "keep what the loop's condition reads in a variable";
+                Diagnostic::new("no-gradient", inst.span, message).help(help)
+            })
+            .collect();
+        if refused.is_empty() { Ok(func) } else { Err(refused) }
+    }
+}
+
+/// The kernel as it runs forward.
+fn forward(module: &Module) -> Function {
     let mut module = module.clone();
     let _ = transform::inline_calls(&mut module);
+    let Some(kernel) = module.kernel() else { panic!("no kernel to differentiate:\n{module}") };
+    module.funcs.swap_remove(kernel.index())
+}
+
+/// The kernel with all calls inlined but those with gradients of the user's, in the form that is differentiated.
+fn prepare(module: &Module, customs: &Customs) -> Function {
+    let mut module = module.clone();
+    let _ = transform::inline_calls_except(&mut module, &|callee| customs.stays(callee));
     let Some(kernel) = module.kernel() else { panic!("no kernel to differentiate:\n{module}") };
     let func = &mut module.funcs[kernel.index()];
     for _ in 0..2 {
@@ -121,7 +261,7 @@ fn check(module: &Module, kernel: FuncRef) {
 
 impl Sweep<'_> {
     /// The forward sweep, the reverse sweep, and what the arguments get.
-    fn whole(&mut self, adjoints: &[Option<Type>], wanted: &[bool]) {
+    fn whole(&mut self, adjoints: &[Option<Type>], wanted: &[bool], rank: u32) {
         let primal = self.primal;
         let params = primal.region(primal.body).params.clone();
         let mut next = params.len();
@@ -139,9 +279,14 @@ impl Sweep<'_> {
                 totals.push((param, adjoint));
             }
         }
-        self.make_tapes();
+        self.make_tapes(rank);
         let n = primal.region(primal.body).insts.len() - 1;
-        self.forward(primal.body, n, Mode { is_first: true, is_nested: false, is_reversed: true });
+        let is_reversed = !self.only_counts;
+        self.forward(primal.body, n, Mode { is_first: true, is_nested: false, is_reversed });
+        if self.only_counts {
+            self.store_counts();
+            return self.end();
+        }
         self.reverse(primal.body, n);
         for (param, adjoint) in totals {
             if let Some(d) = self.adjoints[param.index()].take() {
@@ -149,11 +294,28 @@ impl Sweep<'_> {
                 Place::element(adjoint, zero, primal.ty(param)).add(&mut self.b, d);
             }
         }
+        self.end();
+    }
+
+    fn end(&mut self) {
         self.b.ret(&[]);
         let body = self.b.func.body;
         let entry = std::mem::take(&mut self.entry);
         self.b.func.regions[body.index()].insts.splice(0..0, entry);
     }
+}
+
+/// Threads that hand values to each other have no reverse sweep of their own.
+pub(crate) fn refuse_blocks(primal: &Function) -> Result<(), Vec<Diagnostic>> {
+    let is_shared =
+        |inst: &Inst| inst.op.effect() == Effect::Sync || matches!(inst.op, Op::SharedArray | Op::DynamicShared);
+    let refused = listed(primal).filter(|(_, inst)| is_shared(inst)).map(|(_, inst)| {
+        let message = "the gradient of a kernel whose threads share memory or wait for each other is not known";
+        let help = "write it as kernels without shared memory, one for each stretch between two barriers";
+        Diagnostic::new("no-gradient", inst.span, message).help(help)
+    });
+    let refused: Vec<Diagnostic> = refused.collect();
+    if refused.is_empty() { Ok(()) } else { Err(refused) }
 }
 
 fn listed(func: &Function) -> impl Iterator<Item = (InstId, &Inst)> {
@@ -172,17 +334,6 @@ fn refuse_orders(primal: &Function, out: &Function, atomics: &[(InstId, InstId)]
             );
             let help =
                 "move it to a function with `@func_replay`, which gives the same value when the kernel runs again";
-            refused.push(Diagnostic::new("no-gradient", primal.inst(source).span, message).help(help));
-        }
-    }
-}
-
-/// Tapes without a known end, where they are needed.
-fn refuse_unbounded(primal: &Function, out: &Function, unbounded: &[(Value, InstId)], refused: &mut Vec<Diagnostic>) {
-    for &(tape, source) in unbounded {
-        if listed(out).any(|(_, inst)| inst.op == Op::Load && inst.operands[0] == tape) {
-            let message = "a gradient needs what is read here, which the kernel overwrites, in a loop whose number of rounds is not known";
-            let help = "make the number of rounds a constant, or write to another array than is read";
             refused.push(Diagnostic::new("no-gradient", primal.inst(source).span, message).help(help));
         }
     }

@@ -25,11 +25,16 @@
 //! run would load differently; [`activity`] what derivatives flow through; [`sweep`], [`tape`] and [`kept`] copy the computation,
 //! [`reverse`](mod@reverse), [`linear`] and [`access`] add the adjoints, and what turns out not to be needed is removed.
 //!
+//! [`forward`](mod@forward) is forward mode: a kernel that computes tangents beside values, from the same table.
+//!
 //! Griewank & Walther, "Evaluating Derivatives" (2008).
 
 mod access;
 mod activity;
 mod adjoint;
+mod custom;
+mod extremes;
+mod forward;
 mod kept;
 mod linear;
 mod memory;
@@ -42,3 +47,4 @@ mod tape;
 mod trips;
 
 pub use adjoint::{Adjoint, Fact, Request, adjoint_params, reverse};
+pub use forward::forward;

@@ -3,6 +3,7 @@
 //! In: a kernel in the form of [`crate::structure`]. Out: the memory that is *volatile*: loaded from where the same thread may have written before. All other memory reads the same at any time,
 //! if the differentiated kernel leaves its writes away. Volatile memory does not: what is loaded from it must be kept.
 
+use crate::custom::{Customs, call_roots};
 pub(crate) use analysis::{Aliases, Root, roots};
 use ir::{Function, Op, RegionId, Type, Value};
 use std::collections::HashSet;
@@ -14,8 +15,8 @@ pub(crate) struct Volatile {
 }
 
 impl Volatile {
-    pub(crate) fn of(func: &Function, aliases: Aliases) -> Volatile {
-        let mut walk = Walk { func, aliases, written: HashSet::new(), found: Volatile::default() };
+    pub(crate) fn of(func: &Function, aliases: Aliases, customs: &Customs) -> Volatile {
+        let mut walk = Walk { func, aliases, customs, written: HashSet::new(), found: Volatile::default() };
         walk.region(func.body);
         walk.found
     }
@@ -34,21 +35,31 @@ impl Volatile {
 struct Walk<'f> {
     func: &'f Function,
     aliases: Aliases,
+    customs: &'f Customs,
     written: HashSet<Root>,
     found: Volatile,
 }
 
 impl Walk<'_> {
+    fn load(&mut self, roots: &[Root]) {
+        for &root in roots {
+            if self.written.iter().any(|&written| self.aliases.may_alias(written, root)) {
+                self.found.loaded.insert(root);
+            }
+        }
+    }
+
     fn region(&mut self, region: RegionId) {
         let func = self.func;
         for &id in &func.region(region).insts {
             let inst = func.inst(id);
             match inst.op {
-                Op::Load => {
-                    for root in roots(func, inst.operands[0]) {
-                        if self.written.iter().any(|&written| self.aliases.may_alias(written, root)) {
-                            self.found.loaded.insert(root);
-                        }
+                Op::Load => self.load(&roots(func, inst.operands[0])),
+                Op::Call => {
+                    let roots = call_roots(func, inst);
+                    self.load(&roots);
+                    if self.customs.get(inst).is_some_and(|custom| custom.writes) {
+                        self.written.extend(roots);
                     }
                 }
                 Op::Store | Op::Atomic | Op::AtomicCas => self.written.extend(roots(func, inst.operands[0])),

@@ -40,6 +40,7 @@ impl Sweep<'_> {
                 if inst.op == Op::If { self.reverse_if(id) } else { self.reverse_loop(id) }
             }
             Op::Load | Op::Store | Op::Atomic | Op::AtomicCas => self.reverse_access(inst),
+            Op::Call => self.reverse_call(inst),
             _ => {
                 let Some(&result) = inst.results.first() else { return };
                 let Some(d) = self.adjoints[result.index()].take() else { return };
@@ -55,6 +56,7 @@ impl Sweep<'_> {
             let inst = primal.inst(id);
             matches!(inst.op, Op::Store | Op::Atomic | Op::AtomicCas)
                 && self.activity.counterpart(primal, inst.operands[0]) != Counterpart::Absent
+                || self.reaches_adjoints(inst)
                 || inst.regions.iter().any(|&inner| self.writes(inner))
         })
     }

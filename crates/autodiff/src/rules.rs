@@ -78,7 +78,13 @@ rules! {
         let sign = e.sign(x[0]);
         vec![By(e.mul(sign, wanted)), Zero]
     };
-    Sqrt Whole |e, _, y| { let half = e.number(0.5); vec![By(e.div(half, y))] };
+    // At 0 the slope is infinite, and 0 stands for it: the length of a vector of zeros has the gradient 0, not NaN.
+    Sqrt Scalar |e, _, y| {
+        let (half, zero) = (e.number(0.5), e.number(0.0));
+        let slope = e.div(half, y);
+        let is_end = e.b.compare(Op::Eq, y, zero);
+        vec![By(e.b.select(is_end, zero, slope))]
+    };
     Cbrt Whole |e, _, y| { let third = e.number(1.0 / 3.0); let square = e.mul(y, y); vec![By(e.div(third, square))] };
     Exp Whole |_, _, y| vec![By(y)];
     Exp2 Whole |e, _, y| vec![By(e.scaled(y, std::f64::consts::LN_2))];

@@ -15,10 +15,11 @@
 //! ```
 
 use crate::activity::{Activity, Counterpart, carried};
+use crate::custom::Customs;
 use crate::kept::Record;
-use crate::memory::{Aliases, Volatile, roots};
+use crate::memory::{Aliases, Root, Volatile, roots};
 use crate::tangent::{has_arrays, leads_to_floats, zero};
-use crate::tape::Tape;
+use crate::tape::{SharedTape, Tape};
 use diagnostics::Diagnostic;
 use ir::{Attr, Builder, Function, Inst, InstId, Op, RegionId, Scalar, Type, Value};
 use std::collections::{HashMap, HashSet};
@@ -27,6 +28,7 @@ pub(crate) struct Sweep<'a> {
     pub(crate) primal: &'a Function,
     pub(crate) activity: &'a Activity,
     pub(crate) volatile: &'a Volatile,
+    pub(crate) customs: &'a Customs,
     pub(crate) aliases: Aliases,
     pub(crate) b: Builder<'a>,
     /// The newest copy of each primal value.
@@ -47,8 +49,11 @@ pub(crate) struct Sweep<'a> {
     pub(crate) entry: Vec<InstId>,
     /// Copies of atomics whose result is used, and where they come from.
     pub(crate) atomics: Vec<(InstId, InstId)>,
-    /// Tapes whose length no one knows, and an instruction that pushes on each.
-    pub(crate) unbounded: Vec<(Value, InstId)>,
+    pub(crate) shared_tapes: Vec<SharedTape>,
+    /// What is pushed on tapes in shared memory is only counted.
+    pub(crate) only_counts: bool,
+    /// Memory of which minima or maxima are taken.
+    pub(crate) extremes: Vec<Root>,
     pub(crate) refused: Vec<Diagnostic>,
 }
 
@@ -79,6 +84,7 @@ impl<'a> Sweep<'a> {
         primal: &'a Function,
         activity: &'a Activity,
         volatile: &'a Volatile,
+        customs: &'a Customs,
         aliases: Aliases,
         out: &'a mut Function,
     ) -> Sweep<'a> {
@@ -93,6 +99,7 @@ impl<'a> Sweep<'a> {
             primal,
             activity,
             volatile,
+            customs,
             aliases,
             b: Builder::new(out),
             values: vec![None; n],
@@ -105,7 +112,9 @@ impl<'a> Sweep<'a> {
             is_used,
             entry: Vec::new(),
             atomics: Vec::new(),
-            unbounded: Vec::new(),
+            shared_tapes: Vec::new(),
+            only_counts: false,
+            extremes: Vec::new(),
             refused: Vec::new(),
         }
     }
@@ -146,12 +155,16 @@ impl<'a> Sweep<'a> {
             Op::CheckBounds | Op::CheckIndex | Op::CheckNonZero | Op::CheckFinite | Op::Assert | Op::Print => {}
             Op::If => self.forward_if(id, mode),
             Op::For | Op::Loop => self.forward_loop(id, mode),
-            Op::Load | Op::Atomic | Op::AtomicCas if self.is_pushed(inst) && mode.is_nested => {
+            Op::Load | Op::Atomic | Op::AtomicCas | Op::Call if self.is_pushed(inst) && mode.is_nested => {
                 if mode.is_first {
                     self.copy(id);
-                    self.push_on_tape(inst.result());
-                } else {
-                    self.read_from_tape(inst.result());
+                }
+                for &result in &inst.results {
+                    if mode.is_first {
+                        self.push_on_tape(result);
+                    } else {
+                        self.read_from_tape(result);
+                    }
                 }
             }
             Op::Store | Op::Atomic | Op::AtomicCas => {

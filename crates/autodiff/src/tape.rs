@@ -6,7 +6,7 @@
 use crate::memory::roots;
 use crate::sweep::Sweep;
 use crate::trips::static_trips;
-use ir::{Inst, InstId, Op, RegionId, Scalar, Type, Value};
+use ir::{Attr, Inst, InstId, Op, Param, RegionId, Scalar, Type, Value};
 
 /// Bytes that one tape of a thread takes at most.
 const MAX_TAPE: u64 = 1 << 16;
@@ -14,8 +14,21 @@ const MAX_TAPE: u64 = 1 << 16;
 /// Values of one type, in the order in which they were first computed.
 pub(crate) struct Tape {
     pub(crate) ty: Type,
-    pub(crate) array: Value,
+    /// None where the values are only counted.
+    pub(crate) array: Option<Value>,
     pub(crate) at: Value,
+}
+
+/// A tape in memory that all threads share.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SharedTape {
+    pub(crate) ty: Type,
+    pub(crate) array: Option<Value>,
+    /// Where each thread's part begins; of a kernel that counts, how long it is.
+    starts: Value,
+    slot: Value,
+    /// An instruction that pushes on it.
+    pub(crate) source: InstId,
 }
 
 /// How many values of a type are pushed; `source` is one of the instructions that push.
@@ -26,19 +39,65 @@ struct Size {
 }
 
 impl Sweep<'_> {
-    /// Makes the tapes that the kernel needs, empty.
-    pub(crate) fn make_tapes(&mut self) {
+    /// Makes the tapes that the kernel needs, empty. One of a length that no one knows lies in memory that all threads
+    /// share, from where the launch says that the thread's part begins.
+    pub(crate) fn make_tapes(&mut self, rank: u32) {
         let mut sizes = Vec::new();
         self.count(self.primal.body, Some(1), false, &mut sizes);
-        for Size { ty, n, source } in sizes {
-            let fits = n.filter(|n| n.saturating_mul(ty.size()) <= MAX_TAPE);
-            let array = self.local_array(ty, fits.unwrap_or(1));
-            if fits.is_none() {
-                self.unbounded.push((array, source));
-            }
+        let is_bounded = |size: &Size| size.n.is_some_and(|n| n.saturating_mul(size.ty.size()) <= MAX_TAPE);
+        let (bounded, unbounded): (Vec<Size>, Vec<Size>) = sizes.into_iter().partition(is_bounded);
+        for Size { ty, n, .. } in bounded {
+            let array = self.local_array(ty, n.unwrap_or(1).max(1));
             let at = self.b.int(Scalar::I64, 0);
+            self.tapes.push(Tape { ty, array: Some(array), at });
+        }
+        let n_shared = unbounded.len();
+        if n_shared == 0 {
+            return;
+        }
+        let starts = self.add_param("starts", Type::array(Type::i64(), 1));
+        for (number, Size { ty, source, .. }) in unbounded.into_iter().enumerate() {
+            let slot = self.slot_of_thread(rank, n_shared, number);
+            let (array, at) = if self.only_counts {
+                (None, self.b.int(Scalar::I64, 0))
+            } else {
+                let array = self.add_param("tape", Type::array(ty, 1));
+                (Some(array), self.b.load(starts, &[slot], &[], &[]))
+            };
+            self.shared_tapes.push(SharedTape { ty, array, starts, slot, source });
             self.tapes.push(Tape { ty, array, at });
         }
+    }
+
+    /// Says how many values the thread has pushed on each tape in shared memory.
+    pub(crate) fn store_counts(&mut self) {
+        for at in 0..self.shared_tapes.len() {
+            let SharedTape { ty, starts, slot, .. } = self.shared_tapes[at];
+            if let Some(tape) = self.tapes.iter().find(|tape| tape.ty == ty) {
+                self.b.store(starts, &[slot], &[], &[], tape.at);
+            }
+        }
+    }
+
+    fn add_param(&mut self, name: &str, ty: Type) -> Value {
+        let body = self.b.func.body;
+        self.b.func.params.push(Param { name: name.into(), ty });
+        self.b.func.add_region_param(body, ty)
+    }
+
+    /// The thread's number in the launch, times the number of tapes, plus a tape's number.
+    fn slot_of_thread(&mut self, rank: u32, n_tapes: usize, number: usize) -> Value {
+        let mut slot = self.b.int(Scalar::I64, 0);
+        for dim in 0..rank {
+            let extent = self.b.push1(Op::LaunchExtent, &[], Attr::Index(dim), Type::i64());
+            let index = self.b.push1(Op::Tid, &[], Attr::Index(dim), Type::i64());
+            slot = self.b.binary(Op::Mul, slot, extent);
+            slot = self.b.binary(Op::Add, slot, index);
+        }
+        let n_tapes = self.b.int(Scalar::I64, n_tapes as i128);
+        let number = self.b.int(Scalar::I64, number as i128);
+        slot = self.b.binary(Op::Mul, slot, n_tapes);
+        self.b.binary(Op::Add, slot, number)
     }
 
     /// Adds what a region pushes in `times` runs; `None` where that is not known.
@@ -49,16 +108,9 @@ impl Sweep<'_> {
             let inst = primal.inst(id);
             if is_nested && self.is_pushed(inst) {
                 pushes = true;
-                let ty = primal.ty(inst.result());
-                let at = sizes.iter().position(|known| known.ty == ty).unwrap_or_else(|| {
-                    sizes.push(Size { ty, n: Some(0), source: id });
-                    sizes.len() - 1
-                });
-                let sum = sizes[at].n.zip(times).and_then(|(n, times)| n.checked_add(times));
-                if sum.is_none() && sizes[at].n.is_some() {
-                    sizes[at].source = id;
+                for &result in &inst.results {
+                    add(sizes, primal.ty(result), times, id);
                 }
-                sizes[at].n = sum;
             }
             let times = match inst.op {
                 Op::For => times.zip(static_trips(primal, id)).and_then(|(times, n)| times.checked_mul(n)),
@@ -80,6 +132,7 @@ impl Sweep<'_> {
         match inst.op {
             Op::Load => self.volatile.is_volatile(&roots(self.primal, inst.operands[0])),
             Op::Atomic | Op::AtomicCas => self.is_used[inst.result().index()],
+            Op::Call => self.customs.get(inst).is_some_and(|custom| custom.touches_memory),
             _ => false,
         }
     }
@@ -91,15 +144,19 @@ impl Sweep<'_> {
 
     pub(crate) fn push_on_tape(&mut self, value: Value) {
         let tape = self.tape_of(value);
-        let (array, at, value) = (self.tapes[tape].array, self.tapes[tape].at, self.value(value));
-        self.b.store(array, &[at], &[], &[], value);
+        let (at, value) = (self.tapes[tape].at, self.value(value));
+        if let Some(array) = self.tapes[tape].array {
+            self.b.store(array, &[at], &[], &[], value);
+        }
         self.advance_tape(tape);
     }
 
     pub(crate) fn read_from_tape(&mut self, value: Value) {
         let tape = self.tape_of(value);
-        let (array, at) = (self.tapes[tape].array, self.tapes[tape].at);
-        self.values[value.index()] = Some(self.b.load(array, &[at], &[], &[]));
+        if let Some(array) = self.tapes[tape].array {
+            let at = self.tapes[tape].at;
+            self.values[value.index()] = Some(self.b.load(array, &[at], &[], &[]));
+        }
         self.advance_tape(tape);
     }
 
@@ -117,4 +174,16 @@ impl Sweep<'_> {
             tape.at = at;
         }
     }
+}
+
+fn add(sizes: &mut Vec<Size>, ty: Type, times: Option<u64>, source: InstId) {
+    let at = sizes.iter().position(|known| known.ty == ty).unwrap_or_else(|| {
+        sizes.push(Size { ty, n: Some(0), source });
+        sizes.len() - 1
+    });
+    let sum = sizes[at].n.zip(times).and_then(|(n, times)| n.checked_add(times));
+    if sum.is_none() && sizes[at].n.is_some() {
+        sizes[at].source = source;
+    }
+    sizes[at].n = sum;
 }

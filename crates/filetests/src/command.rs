@@ -9,6 +9,8 @@ pub enum Command {
     Check(String),
     Not(String),
     Run(String),
+    /// A launch whose derivatives are checked.
+    Gradient(String),
 }
 
 /// What is done to the module.
@@ -19,6 +21,8 @@ pub enum Mode {
     Verify,
     Transform(Vec<String>),
     Ptx(PtxOptions),
+    /// Reverse mode: the output is the adjoint kernel.
+    Adjoint,
 }
 
 /// All commands of a file in order. A comment that looks like a command but is none is an error, so that a misspelt
@@ -37,6 +41,7 @@ pub fn read(text: &str) -> Result<Vec<Command>, String> {
             "check" | "error" => Command::Check(rest),
             "not" => Command::Not(rest),
             "run" => Command::Run(rest),
+            "gradient" => Command::Gradient(rest),
             _ => return Err(format!("there is no command `{word}`")),
         });
     }
@@ -49,6 +54,7 @@ fn mode(text: &str) -> Result<Mode, String> {
         Some("print" | "run") => Mode::Print,
         Some("parse") => Mode::Parse,
         Some("verify") => Mode::Verify,
+        Some("adjoint") => Mode::Adjoint,
         Some("ptx") => Mode::Ptx(crate::ptx::options(&words.collect::<Vec<_>>())?),
         Some("transform") => Mode::Transform(words.map(str::to_string).collect()),
         _ => return Err(format!("there is no test `{text}`")),

@@ -18,23 +18,28 @@
 //! | `test: verify` | the verifier must refuse |
 //! | `test: transform PASS …` | passes one after the other, verified after each; `optimize` is all |
 //! | `test: ptx OPTION …` | all passes, then PTX with registers masked ([`ptx`]) |
+//! | `test: adjoint` | the output is the adjoint kernel, or why there is none |
 //! | `check: TEXT` | the output has the text, after what the check before found |
 //! | `not: TEXT` | the output has it nowhere |
 //! | `error: TEXT` | as `check`, in the report |
 //! | `run: @f(ARGS) == RESULTS` | see [`run`] |
+//! | `gradient: @f(ARGS) over N` | see [`gradient`](mod@gradient) |
 //!
 //! Runs are made of the module as written on the interpreter, as transformed on the interpreter, and compiled on the
 //! CPU. All must give the same.
 
 pub mod command;
 pub mod cpu;
+pub mod gradient;
 pub mod lanes;
+pub mod programs;
 pub mod ptx;
 pub mod run;
 
 use command::{Command, Mode};
+use gradient::Tolerance;
 use ir::{Module, parse, verify};
-use run::Run;
+use run::{Bounds, Call, Run};
 
 /// Runs one file's text. The error says what was expected and what came out.
 pub fn run_file(text: &str) -> Result<(), String> {
@@ -50,6 +55,10 @@ pub fn run_file(text: &str) -> Result<(), String> {
         return if runs.is_empty() { Ok(()) } else { Err("a refused module cannot run".into()) };
     };
     let written = parse::parse_module(text).map_err(|error| error.to_string())?;
+    for line in rest.iter().filter_map(|command| if let Command::Gradient(line) = command { Some(line) } else { None })
+    {
+        check_gradient(&written, line).map_err(|message| format!("gradient: {line}\n{message}"))?;
+    }
     let has_checks = rest.iter().any(|command| !matches!(command, Command::Run(_)));
     if !has_checks && runs.is_empty() {
         return Err("the file checks nothing".into());
@@ -59,6 +68,15 @@ pub fn run_file(text: &str) -> Result<(), String> {
         run.check(&written, &transformed).map_err(|message| format!("run: {line}\n{message}"))?;
     }
     Ok(())
+}
+
+fn check_gradient(module: &Module, line: &str) -> Result<(), String> {
+    let call = Call::read(module, line)?;
+    let Bounds::Threads(bounds) = &call.bounds else { return Err("blocks of threads have no gradient".into()) };
+    match gradient::check(module, &call.args, bounds, Tolerance::DOUBLE, true)? {
+        0 => Err("nothing was compared".into()),
+        _ => Ok(()),
+    }
 }
 
 /// The text that checks look at, and the module for runs where there is one.
@@ -84,10 +102,20 @@ fn produce(text: &str, mode: &Mode) -> Result<(String, Option<Module>), String> 
         }
     }
     let output = match mode {
+        Mode::Adjoint => match autodiff::reverse(&transformed, &[], &everything(&transformed)) {
+            Ok(adjoint) => adjoint.module.to_string(),
+            Err(refused) => return Ok((refused.iter().map(|d| format!("{}\n", d.message)).collect(), None)),
+        },
         Mode::Ptx(options) => ptx::text(&transformed, options)?,
         _ => transformed.to_string(),
     };
     Ok((output, Some(transformed)))
+}
+
+/// Asks for all adjoints of the kernel's parameters.
+fn everything(module: &Module) -> autodiff::Request {
+    let n = module.kernel().map_or(0, |kernel| module.func(kernel).params.len());
+    autodiff::Request { wanted: vec![true; n], overlap: false, rank: 1 }
 }
 
 /// Runs a pass by its name.

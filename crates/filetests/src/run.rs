@@ -27,22 +27,63 @@ pub struct Run {
 }
 
 #[derive(Clone, Debug)]
-enum Bounds {
+pub enum Bounds {
     Threads(LaunchBounds),
     Blocks { bounds: BlockBounds, is_checked: bool },
 }
 
 /// A parsed argument. Arrays own their elements, so that each run starts from fresh ones.
 #[derive(Clone, Debug)]
-enum Arg {
+pub enum Arg {
     Value(InterpValue),
     Array { elem: Type, extents: Vec<i64>, elements: Vec<InterpValue> },
+}
+
+impl Arg {
+    pub fn ty(&self) -> Type {
+        match self {
+            Arg::Value(value) => value.ty,
+            Arg::Array { elem, extents, .. } => Type::array(*elem, extents.len() as u32),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Expected {
     Values(Vec<String>),
     Fault(String),
+}
+
+/// `@f(ARGS) over EXTENTS`: a function, its arguments, the launch.
+#[derive(Debug)]
+pub struct Call {
+    pub func: FuncRef,
+    pub args: Vec<Arg>,
+    pub bounds: Bounds,
+}
+
+impl Call {
+    pub fn read(module: &Module, call: &str) -> Result<Call, String> {
+        let name = call.trim().strip_prefix('@').ok_or("expected `@name(…)`")?;
+        let (name, rest) = name.split_once('(').ok_or("expected `(`")?;
+        let func = module.find(name).ok_or_else(|| format!("there is no function @{name}"))?;
+        let mut text = Text { rest };
+        let mut args = Vec::new();
+        for param in &module.func(func).params {
+            if !args.is_empty() {
+                text.expect(",")?;
+            }
+            args.push(text.arg(param.ty)?);
+        }
+        text.expect(")")?;
+        let kind = module.func(func).kind;
+        let bounds = if kind.is_kernel() && kind != FunctionKind::Kernel {
+            block_bounds(text.rest)?
+        } else {
+            Bounds::Threads(launch_bounds(text.rest)?)
+        };
+        Ok(Call { func, args, bounds })
+    }
 }
 
 impl Run {
@@ -52,24 +93,8 @@ impl Run {
             (_, Some((call, kind))) => (call, Outcome::Fault(kind.trim())),
             _ => return Err("expected `==` or `faults`".into()),
         };
-        let name = call.trim().strip_prefix('@').ok_or("expected `@name(…)`")?;
-        let (name, rest) = name.split_once('(').ok_or("expected `(`")?;
-        let func = module.find(name).ok_or_else(|| format!("there is no function @{name}"))?;
+        let Call { func, args, bounds } = Call::read(module, call)?;
         let func = module.func(func);
-        let mut text = Text { rest };
-        let mut args = Vec::new();
-        for param in &func.params {
-            if !args.is_empty() {
-                text.expect(",")?;
-            }
-            args.push(text.arg(param.ty)?);
-        }
-        text.expect(")")?;
-        let bounds = if func.kind.is_kernel() && func.kind != FunctionKind::Kernel {
-            block_bounds(text.rest)?
-        } else {
-            Bounds::Threads(launch_bounds(text.rest)?)
-        };
         let expected = match outcome {
             Outcome::Fault(kind) => Expected::Fault(kind.to_string()),
             Outcome::Values(values) => {
@@ -77,7 +102,7 @@ impl Run {
                 Expected::Values(text.results(&results(func.kind, &func.results, &args))?)
             }
         };
-        Ok(Run { func: name.to_string(), args, bounds, expected })
+        Ok(Run { func: func.name.clone(), args, bounds, expected })
     }
 
     /// Runs on everything there is.

@@ -131,12 +131,25 @@ pub struct FuncSource {
     pub dialect: Dialect,
 }
 
+/// What may be registered for a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Custom {
+    /// `@func_grad`.
+    Gradient,
+    /// `@func_replay`.
+    Replay,
+}
+
 /// The running program. `scope` is the kernel or function in whose closure and globals a name is looked up.
 pub trait Host {
     /// Source and signature of a kernel or function object.
     fn source(&self, func: ObjectId) -> Result<Arc<FuncSource>, String>;
     /// All functions of that name that a call may choose from, itself included.
     fn overloads(&self, func: ObjectId) -> Vec<ObjectId>;
+    /// The function that is registered for one.
+    fn custom(&self, _func: ObjectId, _kind: Custom) -> Option<ObjectId> {
+        None
+    }
     /// A name that the function's text uses and does not define: closure, then globals, then Python's builtins.
     fn lookup(&self, scope: ObjectId, name: &str) -> Option<HostValue>;
     /// Attribute of an object or module.

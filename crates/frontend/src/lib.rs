@@ -11,11 +11,11 @@ pub mod source;
 pub mod table;
 pub mod warp;
 
-pub use host::{FuncSource, Host, HostValue, ObjectId, ParamSource, Passing, TypePattern};
+pub use host::{Custom, FuncSource, Host, HostValue, ObjectId, ParamSource, Passing, TypePattern};
 pub use rules::Dialect;
 
 use diagnostics::{Diagnostic, SourceMap};
-use ir::Module;
+use ir::{CustomGradient, Module};
 
 /// How a kernel is to be lowered.
 #[derive(Clone, Debug)]
@@ -31,6 +31,8 @@ pub struct Options {
     pub max_unroll: u32,
     /// Dimensions of the launch, 1 to 4.
     pub launch_rank: u32,
+    /// Lower what `@func_grad` and `@func_replay` registered for the functions that are called, too.
+    pub gradients: bool,
 }
 
 impl Options {
@@ -49,6 +51,7 @@ impl Default for Options {
             fast_math: false,
             max_unroll: 16,
             launch_rank: 1,
+            gradients: false,
         }
     }
 }
@@ -60,6 +63,8 @@ pub struct Lowered {
     pub sources: SourceMap,
     /// Dimensions of the launches that it is for.
     pub launch_rank: u32,
+    /// With [`Options::gradients`]: the functions whose gradients the user gives.
+    pub custom: Vec<CustomGradient>,
 }
 
 /// Every mistake found in a kernel and the functions it calls; never empty.

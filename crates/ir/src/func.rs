@@ -74,6 +74,17 @@ impl SiteKind {
     }
 }
 
+/// What stands for a function where it is differentiated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CustomGradient {
+    pub func: FuncRef,
+    /// Takes the function's arguments, the adjoints of its results, and the adjoint array of each argument that leads to
+    /// floats; gives the adjoint of each that holds floats.
+    pub gradient: Option<FuncRef>,
+    /// Has the function's parameters and results; runs where the function is run again.
+    pub replay: Option<FuncRef>,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FunctionKind {
     /// Runs once per thread of a launch; returns nothing.

@@ -37,8 +37,8 @@ pub mod verify;
 pub use builder::Builder;
 pub use constant::Const;
 pub use func::{
-    Attr, FuncRef, Function, FunctionKind, Inst, InstId, Module, Param, PathElem, Region, RegionId, Site, SiteId,
-    SiteKind, Value, ValueDef,
+    Attr, CustomGradient, FuncRef, Function, FunctionKind, Inst, InstId, Module, Param, PathElem, Region, RegionId,
+    Site, SiteId, SiteKind, Value, ValueDef,
 };
 pub use layout::{Leaf, LeafKind};
 pub use op::{AtomicOp, FenceScope, Op, ShuffleMode, VoteMode};

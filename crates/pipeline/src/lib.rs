@@ -25,4 +25,4 @@ pub use code::{Specialization, code_key, cpu_name, load};
 pub use codegen::{Error, LoadedModule, llvm_version};
 pub use cuda::{CudaCode, CudaError, CudaSpecialization, load_cuda, ptx};
 pub use text::{Stage, TextError, text};
-pub use unit::{Unit, build, build_adjoint, lower, optimize};
+pub use unit::{Part, Unit, build, build_adjoint, lower, optimize};

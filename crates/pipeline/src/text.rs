@@ -1,7 +1,8 @@
 //! A kernel's text at each stage, for people.
 
 use crate::code::Specialization;
-use crate::unit::{Unit, lower, optimize};
+use crate::unit::{Part, Unit, build_adjoint, lower, optimize};
+use autodiff::Request;
 use frontend::{Host, ObjectId, Options, Rejected};
 use ir::Type;
 
@@ -48,7 +49,8 @@ impl From<codegen::Error> for TextError {
     }
 }
 
-/// The kernel's text at `stage`.
+/// The kernel's text at `stage`, or its adjoint kernel's.
+#[allow(clippy::too_many_arguments)]
 pub fn text(
     host: &dyn Host,
     kernel: ObjectId,
@@ -56,12 +58,20 @@ pub fn text(
     options: &Options,
     special: Specialization,
     stage: Stage,
+    adjoint: Option<&Request>,
 ) -> Result<String, TextError> {
-    let lowered = lower(host, kernel, arg_types, options).map_err(TextError::Rejected)?;
-    if stage == Stage::Typed {
-        return Ok(lowered.module.to_string());
-    }
-    let unit = optimize(lowered);
+    let unit = match adjoint {
+        Some(request) => {
+            build_adjoint(host, kernel, arg_types, options, request, Part::Adjoint).map_err(TextError::Rejected)?
+        }
+        None => {
+            let lowered = lower(host, kernel, arg_types, options).map_err(TextError::Rejected)?;
+            if stage == Stage::Typed {
+                return Ok(lowered.module.to_string());
+            }
+            optimize(lowered)
+        }
+    };
     // A launch has at least the dimensions whose index the kernel asks for.
     let dims = unit.func().insts.iter().filter(|inst| inst.op == ir::Op::Tid).filter_map(|inst| match inst.attr {
         ir::Attr::Index(dim) => Some(dim + 1),

@@ -4,10 +4,10 @@
 
 use crate::counters::{Phase, record, timed};
 use crate::writes::{indexed_dimensions, written_params};
-use autodiff::{Fact, Request};
+use autodiff::{Adjoint, Fact, Request};
 use diagnostics::SourceMap;
-use frontend::{FuncSource, Host, HostValue, ObjectId, Options, Rejected};
-use ir::{Const, FuncRef, Function, FunctionKind, Module, Site, Type};
+use frontend::{Custom, FuncSource, Host, HostValue, ObjectId, Options, Rejected};
+use ir::{Const, CustomGradient, FuncRef, Function, FunctionKind, Module, Site, Type};
 use runtime::abi::MAX_RANK;
 use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
@@ -25,6 +25,10 @@ pub struct Unit {
     pub written: Vec<bool>,
     /// Of an adjoint kernel: what it does with each argument of the kernel that it differentiates.
     pub facts: Vec<Fact>,
+    /// Of an adjoint kernel: its primer must run before.
+    pub has_primer: bool,
+    /// Of an adjoint kernel: what it keeps in memory that all threads share.
+    pub tapes: Vec<Type>,
     /// Per dimension of a launch: whether the kernel asks for a thread's index along it.
     pub indexed: [bool; MAX_RANK],
     /// For a kernel over thread blocks, what the CPU runs; made on first use.
@@ -92,19 +96,71 @@ pub fn build(host: &dyn Host, kernel: ObjectId, arg_types: &[Type], options: &Op
     Ok(optimize(lower(host, kernel, arg_types, options)?))
 }
 
-/// The optimized IR of a kernel's adjoint kernel.
+/// The kernels that a gradient takes, in the order in which they run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Where the unit of `Adjoint` says that it has one.
+    Primer,
+    /// Where the unit of `Adjoint` has tapes.
+    Measure,
+    Adjoint,
+    /// Forward mode; alone.
+    Tangent,
+    /// Forward mode of the adjoint kernel; alone. A bit for each parameter of the adjoint kernel: whether its tangent is
+    /// wanted.
+    TangentOfAdjoint(u64),
+}
+
+/// The optimized IR of a kernel's adjoint kernel, or of one that runs before it.
 pub fn build_adjoint(
     host: &dyn Host,
     kernel: ObjectId,
     arg_types: &[Type],
     options: &Options,
     request: &Request,
+    part: Part,
 ) -> Result<Unit, Rejected> {
-    let frontend::Lowered { module, sources, launch_rank } = lower(host, kernel, arg_types, options)?;
-    match autodiff::reverse(&module, request) {
-        Ok(adjoint) => {
-            let lowered = frontend::Lowered { module: adjoint.module, sources, launch_rank };
-            Ok(Unit { facts: adjoint.facts, ..optimize_for(lowered, !request.overlap) })
+    // What the kernel checks it has checked when it ran.
+    let unchecked = Options { checked: false, check_bounds: false, check_finite: false, ..options.clone() };
+    let options = Options { gradients: true, ..unchecked };
+    let frontend::Lowered { module, sources, launch_rank, custom } = lower(host, kernel, arg_types, &options)?;
+    if part == Part::Tangent {
+        return tangent(&module, &custom, request, Context { sources, launch_rank });
+    }
+    match autodiff::reverse(&module, &custom, request) {
+        Ok(Adjoint { module, facts, primer, measure, tapes }) => {
+            let has_primer = primer.is_some();
+            if let Part::TangentOfAdjoint(bits) = part {
+                let n = module.kernel().map_or(0, |kernel| module.func(kernel).params.len());
+                let wanted = (0..n).map(|index| index < 64 && bits >> index & 1 == 1).collect();
+                let request = Request { wanted, ..request.clone() };
+                return tangent(&module, &[], &request, Context { sources, launch_rank });
+            }
+            let module = match part {
+                Part::Adjoint => Some(module),
+                Part::Primer => primer,
+                Part::Measure => measure,
+                Part::Tangent | Part::TangentOfAdjoint(_) => None,
+            };
+            let module = module.unwrap_or_else(|| panic!("the gradient has no part {part:?}"));
+            let lowered = frontend::Lowered { module, sources, launch_rank, custom };
+            Ok(Unit { facts, has_primer, tapes, ..optimize_for(lowered, !request.overlap) })
+        }
+        Err(diagnostics) => Err(Rejected { diagnostics, sources }),
+    }
+}
+
+struct Context {
+    sources: SourceMap,
+    launch_rank: u32,
+}
+
+fn tangent(module: &Module, custom: &[CustomGradient], request: &Request, context: Context) -> Result<Unit, Rejected> {
+    let Context { sources, launch_rank } = context;
+    match autodiff::forward(module, custom, request) {
+        Ok(module) => {
+            let lowered = frontend::Lowered { module, sources, launch_rank, custom: Vec::new() };
+            Ok(optimize_for(lowered, !request.overlap))
         }
         Err(diagnostics) => Err(Rejected { diagnostics, sources }),
     }
@@ -117,7 +173,7 @@ pub fn optimize(lowered: frontend::Lowered) -> Unit {
 
 /// With `are_distinct`, no two arguments share memory.
 fn optimize_for(lowered: frontend::Lowered, are_distinct: bool) -> Unit {
-    let frontend::Lowered { mut module, sources, launch_rank } = lowered;
+    let frontend::Lowered { mut module, sources, launch_rank, .. } = lowered;
     timed(Phase::Optimized, || {
         transform::optimize(&mut module);
         // Only now do accesses name the kernel's own parameters.
@@ -129,7 +185,17 @@ fn optimize_for(lowered: frontend::Lowered, are_distinct: bool) -> Unit {
     let kernel = module.kernel().unwrap_or_else(|| panic!("no kernel is left after optimization:\n{module}"));
     let written = written_params(module.func(kernel));
     let indexed = indexed_dimensions(module.func(kernel));
-    Unit { module, kernel, sources, written, indexed, facts: Vec::new(), program: OnceLock::new() }
+    Unit {
+        module,
+        kernel,
+        sources,
+        written,
+        indexed,
+        facts: Vec::new(),
+        has_primer: false,
+        tapes: Vec::new(),
+        program: OnceLock::new(),
+    }
 }
 
 /// Passes every question on and measures how long sources take to read.
@@ -148,6 +214,10 @@ impl Host for Timed<'_> {
 
     fn overloads(&self, func: ObjectId) -> Vec<ObjectId> {
         self.host.overloads(func)
+    }
+
+    fn custom(&self, func: ObjectId, kind: Custom) -> Option<ObjectId> {
+        self.host.custom(func, kind)
     }
 
     fn lookup(&self, scope: ObjectId, name: &str) -> Option<HostValue> {

@@ -22,7 +22,7 @@ fn unit(constant: &str) -> Unit {
          }}"
     );
     let module = ir::parse::parse_module(&text).unwrap_or_else(|error| panic!("{error:?}"));
-    optimize(Lowered { module, sources: Default::default(), launch_rank: 1 })
+    optimize(Lowered { module, sources: Default::default(), launch_rank: 1, custom: Vec::new() })
 }
 
 /// Runs code over `values` with a stride in elements.

@@ -7,13 +7,14 @@
 use crate::bytes::Reach;
 use crate::errors::guarded;
 use crate::function::Kernel;
-use crate::launch::{Prepared, grid, kernel_of, parse_device};
+use crate::launch::{Device, Prepared, grid, kernel_of, parse_device};
+use crate::options::CompileOptions;
 use crate::pack::{Args, Packed, Signature, Words, collect_args, infer_types};
 use crate::plan::{Differentiated, UnitKey, Variants};
 use crate::types::PyIrType;
 use ir::Type;
-use pipeline::{Request, adjoint_params};
-use pyo3::exceptions::PyTypeError;
+use pipeline::{Part, Request, adjoint_params};
+use pyo3::exceptions::{PyMemoryError, PyNotImplementedError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::sync::Arc;
@@ -48,7 +49,7 @@ pub(crate) fn adjoint_facts<'py>(
             let text = format!("`wanted` has {} items for {} parameters", wanted.len(), types.len());
             return Err(PyTypeError::new_err(text));
         }
-        let signature = adjoint_signature(kernel.get(), types, Request { wanted, overlap });
+        let signature = adjoint_signature(kernel.get(), types, Request { wanted, overlap, rank });
         let unit = signature.variants.unit(kernel, &signature.types, UnitKey { options: compile, rank })?;
         let facts = PyList::empty(py);
         for fact in &unit.facts {
@@ -77,53 +78,130 @@ pub(crate) fn launch_adjoint<'py>(
 ) -> PyResult<()> {
     guarded(|| {
         let kernel = kernel_of(kernel)?;
-        let grid = grid(&kernel.get().name, dim)?;
-        let device = parse_device(device)?;
-        let compile = kernel.get().options(options)?;
-        let args = collect_args(kernel.get(), args, None)?;
-        let adjoints = collect_args(kernel.get(), adj_args, None)?;
+        let (args, adjoints) = (collect_args(kernel.get(), args, None)?, collect_args(kernel.get(), adj_args, None)?);
         let types = types_of(kernel.get(), &args)?;
-        let params = adjoint_params(&types);
-        let wanted: Vec<bool> =
-            params.iter().zip(&adjoints).map(|(param, adjoint)| param.is_some() && !adjoint.is_none()).collect();
-        // The words lie the same whatever is wanted, so that they can be packed to find out what overlaps.
-        let request = Request { wanted, overlap: false };
-        let mut signature = adjoint_signature(kernel.get(), types.clone(), request.clone());
-        let mut words = Words::new();
-        words.resize(signature.n_words(), 0);
-        let mut packed = Packed::default();
-        for (index, arg) in args.iter().enumerate() {
-            signature.pack_one(kernel.get(), index, arg, device.reach(), &mut words, &mut packed)?;
+        let given = Given { kernel, dim, args: &args, beside: &adjoints, device, options };
+        given.run(&types, |wanted| (types.clone(), wanted.to_vec(), Part::Adjoint))
+    })
+}
+
+/// Runs the kernel with tangents: `tangents` has an item a parameter. With `adj_args` it is the adjoint kernel that
+/// runs, and `adj_tangents` are the tangents of the adjoints.
+#[pyfunction]
+#[pyo3(signature = (kernel, dim, args, tangents, device=None, options=None, adj_args=None, adj_tangents=None))]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn launch_tangent<'py>(
+    kernel: &Bound<'py, PyAny>,
+    dim: &Bound<'py, PyAny>,
+    args: &Bound<'py, PyAny>,
+    tangents: &Bound<'py, PyAny>,
+    device: Option<&Bound<'py, PyAny>>,
+    options: Option<&Bound<'py, PyDict>>,
+    adj_args: Option<&Bound<'py, PyAny>>,
+    adj_tangents: Option<&Bound<'py, PyAny>>,
+) -> PyResult<()> {
+    guarded(|| {
+        let kernel = kernel_of(kernel)?;
+        let collect = |list| collect_args(kernel.get(), list, None);
+        let (mut args, mut beside) = (collect(args)?, collect(tangents)?);
+        let own = types_of(kernel.get(), &args)?;
+        let Some(adj_args) = adj_args else {
+            let given = Given { kernel, dim, args: &args, beside: &beside, device, options };
+            return given.run(&own, |wanted| (own.clone(), wanted.to_vec(), Part::Tangent));
+        };
+        let params = adjoint_params(&own);
+        let mut types = own.clone();
+        types.extend(params.iter().flatten());
+        if types.len() > 64 {
+            return Err(PyTypeError::new_err("second derivatives are for kernels of up to 32 parameters"));
         }
-        let mut at = args.len();
-        for (index, adjoint) in adjoints.iter().enumerate() {
+        let adjoints = collect(adj_args)?;
+        let none = adj_args.py().None().into_bound(adj_args.py());
+        let further = match adj_tangents {
+            Some(list) => collect(list)?,
+            None => adjoints.iter().map(|_| none.clone()).collect(),
+        };
+        let reached: Vec<bool> = adjoints.iter().map(|adjoint| !adjoint.is_none()).collect();
+        for (index, param) in params.iter().enumerate() {
+            if param.is_some() {
+                args.push(adjoints[index].clone());
+                beside.push(further[index].clone());
+            }
+        }
+        let given = Given { kernel, dim, args: &args, beside: &beside, device, options };
+        given.run(&types, |wanted| {
+            let bits = wanted.iter().enumerate().fold(0, |bits, (at, &wanted)| bits | u64::from(wanted) << at);
+            (own.clone(), reached.clone(), Part::TangentOfAdjoint(bits))
+        })
+    })
+}
+
+/// What Python gave.
+struct Given<'a, 'py> {
+    kernel: &'a Bound<'py, Kernel>,
+    dim: &'a Bound<'py, PyAny>,
+    args: &'a Args<'py>,
+    /// An adjoint or a tangent for each argument.
+    beside: &'a Args<'py>,
+    device: Option<&'a Bound<'py, PyAny>>,
+    options: Option<&'a Bound<'py, PyDict>>,
+}
+
+impl Given<'_, '_> {
+    /// Packs arguments of `types` and what is beside them. `request` says from which of these are wanted: types of the
+    /// kernel's own arguments, which of its adjoints or tangents are wanted, and what is to run.
+    fn run(&self, types: &[Type], request: impl Fn(&[bool]) -> (Vec<Type>, Vec<bool>, Part)) -> PyResult<()> {
+        let kernel = self.kernel;
+        let grid = grid(&kernel.get().name, self.dim)?;
+        let device = parse_device(self.device)?;
+        let compile = kernel.get().options(self.options)?;
+        let params = adjoint_params(types);
+        let wanted: Vec<bool> =
+            params.iter().zip(self.beside).map(|(param, beside)| param.is_some() && !beside.is_none()).collect();
+        let (own, reached, part) = request(&wanted);
+        let signature = |overlap| {
+            let request = Request { wanted: reached.clone(), overlap, rank: grid.rank };
+            signature_of(kernel.get(), own.clone(), request, part, Vec::new())
+        };
+        // The words lie the same whether they overlap or not.
+        let mut found = signature(false);
+        let mut words = Words::new();
+        words.resize(found.n_words(), 0);
+        let mut packed = Packed::default();
+        for (index, arg) in self.args.iter().enumerate() {
+            if !(arg.is_none() && index >= own.len()) {
+                found.pack_one(kernel.get(), index, arg, device.reach(), &mut words, &mut packed)?;
+            }
+        }
+        let mut at = self.args.len();
+        for (index, beside) in self.beside.iter().enumerate() {
             if params[index].is_none() {
                 continue;
             }
-            if request.wanted[index] {
-                signature.pack_one(kernel.get(), at, adjoint, device.reach(), &mut words, &mut packed)?;
-                check_shape(kernel, index, at, &signature, &words)?;
+            if wanted[index] {
+                found.pack_one(kernel.get(), at, beside, device.reach(), &mut words, &mut packed)?;
+                check_shape(kernel, index, at, &found, &words)?;
             }
             at += 1;
         }
-        if overlap(&signature, &words) {
-            signature = adjoint_signature(kernel.get(), types, Request { overlap: true, ..request });
+        if overlap(&found, &words) {
+            found = signature(true);
         }
         let job = Prepared {
             kernel,
-            signature: &signature,
+            signature: &found,
             words: &words,
             packed: &packed,
             grid,
             device,
             compile,
-            options,
+            options: self.options,
             on_tape: None,
             stream: None,
             block: 0,
         };
-        job.run().map(|_| ())
-    })
+        run_steps(&job)
+    }
 }
 
 fn types_of(kernel: &Kernel, args: &Args<'_>) -> PyResult<Vec<Type>> {
@@ -133,19 +211,99 @@ fn types_of(kernel: &Kernel, args: &Args<'_>) -> PyResult<Vec<Type>> {
     }
 }
 
+/// Runs an adjoint kernel, and before it what it takes.
+pub(crate) fn run_steps(job: &Prepared<'_, '_>) -> PyResult<()> {
+    let variants = &job.signature.variants;
+    let Some(adjoint) = variants.adjoint() else { return job.run().map(drop) };
+    // As `run` asks for it.
+    let check_bounds = job.signature.has_null(job.words);
+    let key = UnitKey { options: CompileOptions { check_bounds, ..job.compile }, rank: job.grid.rank };
+    let unit = variants.unit(job.kernel, &job.signature.types, key)?;
+    let signature = |part, further: &[Type]| {
+        let kernel = job.kernel.get();
+        signature_of(kernel, adjoint.types.clone(), adjoint.request.clone(), part, further.to_vec())
+    };
+    if unit.has_primer {
+        Prepared { signature: &signature(Part::Primer, &[]), ..*job }.run()?;
+    }
+    if unit.tapes.is_empty() {
+        return job.run().map(drop);
+    }
+    if let Device::Cuda(_) = job.device {
+        let text = format!(
+            "the gradient of kernel `{}` keeps values in a loop whose number of rounds only the launch shows, which is \
+             possible on the CPU alone",
+            job.kernel.get().name
+        );
+        return Err(PyNotImplementedError::new_err(text));
+    }
+    let numbers = Type::array(Type::i64(), 1);
+    let mut counts = zeroed(job.grid.n_threads as usize, unit.tapes.len() as u64)?;
+    let words = further(job.words, &[(&mut counts, 8)]);
+    Prepared { signature: &signature(Part::Measure, &[numbers]), words: &words, ..*job }.run()?;
+    let totals = starts(&mut counts, unit.tapes.len());
+    let mut tapes = Vec::new();
+    for (&total, ty) in totals.iter().zip(&unit.tapes) {
+        tapes.push(zeroed((total as usize).max(1), ty.size().div_ceil(8))?);
+    }
+    let mut types = vec![numbers];
+    types.extend(unit.tapes.iter().map(|&ty| Type::array(ty, 1)));
+    let sizes = unit.tapes.iter().map(|ty| ty.size());
+    let mut memory: Vec<(&mut Vec<u64>, u64)> = vec![(&mut counts, 8)];
+    memory.extend(tapes.iter_mut().zip(sizes));
+    let words = further(job.words, &memory);
+    Prepared { signature: &signature(Part::Adjoint, &types), words: &words, ..*job }.run().map(drop)
+}
+
+/// Memory of `n` times `n_words` words; fails as Python does where there is none.
+fn zeroed(n: usize, n_words: u64) -> PyResult<Vec<u64>> {
+    let mut memory = Vec::new();
+    let n = n.checked_mul(n_words as usize).filter(|&n| memory.try_reserve_exact(n).is_ok());
+    let n = n.ok_or_else(|| PyMemoryError::new_err("no memory for what a gradient keeps of a loop"))?;
+    memory.resize(n, 0);
+    Ok(memory)
+}
+
+/// Arguments with arrays of one dimension behind them: memory, and the size of an element.
+fn further(words: &[u64], arrays: &[(&mut Vec<u64>, u64)]) -> Words {
+    let mut all = Words::from_slice(words);
+    for (memory, size) in arrays {
+        all.extend([memory.as_ptr() as u64, memory.len() as u64 * 8 / size, *size]);
+    }
+    all
+}
+
+/// Turns the length of each thread's part into its begin; gives the lengths of the tapes.
+fn starts(counts: &mut [u64], n_tapes: usize) -> Vec<u64> {
+    let mut totals = vec![0; n_tapes];
+    for thread in counts.chunks_mut(n_tapes) {
+        for (count, total) in thread.iter_mut().zip(&mut totals) {
+            let begin = *total;
+            *total += *count;
+            *count = begin;
+        }
+    }
+    totals
+}
+
 /// The signature of an adjoint kernel: the kernel's parameters, then their adjoints.
 pub(crate) fn adjoint_signature(kernel: &Kernel, types: Vec<Type>, request: Request) -> Arc<Signature> {
+    signature_of(kernel, types, request, Part::Adjoint, Vec::new())
+}
+
+fn signature_of(kernel: &Kernel, types: Vec<Type>, request: Request, part: Part, further: Vec<Type>) -> Arc<Signature> {
     let mut known = kernel.adjoints.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    let is_same = |signature: &&Arc<Signature>| {
-        signature.variants.adjoint().is_some_and(|adjoint| adjoint.request == request && adjoint.types == types)
-    };
-    if let Some(signature) = known.iter().find(is_same) {
+    let adjoint = Differentiated { types, request, part, further };
+    if let Some(signature) = known.iter().find(|signature| signature.variants.adjoint() == Some(&adjoint)) {
         return signature.clone();
     }
-    let mut all = types.clone();
-    all.extend(adjoint_params(&types).into_iter().flatten());
-    let variants = Variants::of_adjoint(Differentiated { types, request });
-    let signature = Arc::new(Signature::with_variants(all, variants));
+    let mut all = adjoint.types.clone();
+    all.extend(adjoint_params(&adjoint.types).into_iter().flatten());
+    if let Part::TangentOfAdjoint(_) = part {
+        all.extend(adjoint_params(&all.clone()).into_iter().flatten());
+    }
+    all.extend(&adjoint.further);
+    let signature = Arc::new(Signature::with_variants(all, Variants::of_adjoint(adjoint)));
     known.push(signature.clone());
     signature
 }

@@ -5,7 +5,7 @@
 use crate::function::{Function, Kernel, annotation, param_names};
 use crate::types::PyIrType;
 use crate::value::{Found, to_host_value, to_python};
-use frontend::{Dialect, FuncSource, Host, HostValue, ObjectId, ParamSource, Passing, TypePattern};
+use frontend::{Custom, Dialect, FuncSource, Host, HostValue, ObjectId, ParamSource, Passing, TypePattern};
 use ir::{Const, Type};
 use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
 use pyo3::intern;
@@ -256,6 +256,15 @@ impl Host for LiveHost<'_> {
             found.insert(0, func);
         }
         found
+    }
+
+    fn custom(&self, func: ObjectId, kind: Custom) -> Option<ObjectId> {
+        let name = match kind {
+            Custom::Gradient => intern!(self.py, "custom_grad"),
+            Custom::Replay => intern!(self.py, "custom_replay"),
+        };
+        let found = self.object(func).getattr_opt(name).ok()??;
+        (!found.is_none()).then(|| self.register(&found))
     }
 
     fn lookup(&self, scope: ObjectId, name: &str) -> Option<HostValue> {

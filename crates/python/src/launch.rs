@@ -170,6 +170,7 @@ pub(crate) fn again(py: Python<'_>, launched: &OnTape) -> PyResult<()> {
 }
 
 /// Everything one run needs.
+#[derive(Clone, Copy)]
 pub(crate) struct Prepared<'a, 'py> {
     pub(crate) kernel: &'a Bound<'py, Kernel>,
     pub(crate) signature: &'a Arc<Signature>,

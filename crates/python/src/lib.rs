@@ -40,7 +40,7 @@ use crate::launch::kernel_of;
 use crate::options::CompileOptions;
 use crate::plan::UnitKey;
 use crate::types::PyIrType;
-use pipeline::{Specialization, Stage};
+use pipeline::{Request, Specialization, Stage};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -79,9 +79,9 @@ pub(crate) fn cuda_code_of<'py>(
     signature.variants.cuda_code(kernel, &types, key, cuda, options)
 }
 
-/// A kernel's text at a stage: "typed", "optimized", "llvm", "assembly".
+/// A kernel's text at a stage: "typed", "optimized", "llvm", "assembly"; with `adjoint` its adjoint kernel's.
 #[pyfunction]
-#[pyo3(name = "ir", signature = (kernel, arg_types, options=None, stage="optimized", rank=1))]
+#[pyo3(name = "ir", signature = (kernel, arg_types, options=None, stage="optimized", rank=1, adjoint=false))]
 fn text<'py>(
     py: Python<'py>,
     kernel: &Bound<'py, PyAny>,
@@ -89,6 +89,7 @@ fn text<'py>(
     options: Option<&Bound<'py, PyDict>>,
     stage: &str,
     rank: u32,
+    adjoint: bool,
 ) -> PyResult<String> {
     guarded(|| {
         let kernel = kernel_of(kernel)?;
@@ -101,7 +102,8 @@ fn text<'py>(
         let host = LiveHost::new(py);
         let id = host.register(kernel.as_any());
         let special = Specialization { contiguous: true, rank };
-        let text = pipeline::text(&host, id, &types, &options, special, stage);
+        let request = adjoint.then(|| Request { wanted: vec![true; types.len()], overlap: false, rank });
+        let text = pipeline::text(&host, id, &types, &options, special, stage, request.as_ref());
         host.interrupted()?;
         text.map_err(|error| match error {
             pipeline::TextError::Rejected(rejected) => {
@@ -202,6 +204,7 @@ fn native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(blocks::launch_blocks, m)?)?;
     m.add_function(wrap_pyfunction!(adjoint::adjoint_facts, m)?)?;
     m.add_function(wrap_pyfunction!(adjoint::launch_adjoint, m)?)?;
+    m.add_function(wrap_pyfunction!(adjoint::launch_tangent, m)?)?;
     m.add_function(wrap_pyfunction!(fast::fast_launch, m)?)?;
     m.add_function(wrap_pyfunction!(fast::set_cuda_devices, m)?)?;
     m.add_function(wrap_pyfunction!(foreign::foreign_array, m)?)?;

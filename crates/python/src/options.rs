@@ -57,6 +57,7 @@ impl CompileOptions {
             fast_math: self.fast_math,
             max_unroll: self.max_unroll,
             launch_rank: rank,
+            gradients: false,
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::options::{CompileOptions, disk_cache};
 use crate::pack::Layout;
 use crate::watch::Watch;
 use ir::Type;
-use pipeline::{CudaError, CudaSpecialization, LoadedModule, Request, Specialization, Unit};
+use pipeline::{CudaError, CudaSpecialization, LoadedModule, Part, Request, Specialization, Unit};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use runtime::abi::MAX_RANK;
@@ -51,10 +51,14 @@ impl CudaKey {
 }
 
 /// What an adjoint kernel is made from.
+#[derive(PartialEq)]
 pub(crate) struct Differentiated {
     /// Types of the kernel's own arguments.
     pub(crate) types: Vec<Type>,
     pub(crate) request: Request,
+    pub(crate) part: Part,
+    /// Types of further arguments, behind the adjoints.
+    pub(crate) further: Vec<Type>,
 }
 
 /// What the IR depends on besides the signature.
@@ -263,8 +267,8 @@ impl Variants {
         let options = key.options.for_rank(key.rank);
         let (what, unit) = match &self.adjoint {
             None => ("kernel", pipeline::build(&host, id, types, &options)),
-            Some(Differentiated { types, request }) => {
-                ("gradient of kernel", pipeline::build_adjoint(&host, id, types, &options, request))
+            Some(Differentiated { types, request, part, .. }) => {
+                ("gradient of kernel", pipeline::build_adjoint(&host, id, types, &options, request, *part))
             }
         };
         host.interrupted()?;

@@ -9,11 +9,16 @@
 
 use crate::replace::Replacements;
 use crate::{Changed, unify_returns};
-use ir::{Attr, Function, FunctionKind, Inst, InstId, Module, Op, RegionId, Type, Value};
+use ir::{Attr, FuncRef, Function, FunctionKind, Inst, InstId, Module, Op, RegionId, Type, Value};
 use std::collections::HashMap;
 
 /// Inlines every call of the module.
 pub fn inline_calls(module: &mut Module) -> Changed {
+    inline_calls_except(module, &|_| false)
+}
+
+/// Inlines every call but those of functions that `stays` names.
+pub fn inline_calls_except(module: &mut Module, stays: &dyn Fn(FuncRef) -> bool) -> Changed {
     let mut changed = Changed(false);
     // Callees in the form in which they are copied.
     let mut ready: HashMap<usize, Function> = HashMap::new();
@@ -21,7 +26,8 @@ pub fn inline_calls(module: &mut Module) -> Changed {
         let callees = callees(&module.funcs[index]);
         for callee in callees {
             // A callee that is not done yet is part of a cycle; the verifier reports it.
-            if module.funcs.get(callee).is_some_and(|f| f.kind == FunctionKind::Function) && callee != index {
+            let is_function = module.funcs.get(callee).is_some_and(|f| f.kind == FunctionKind::Function);
+            if is_function && callee != index && !stays(FuncRef(callee as u32)) {
                 ready.entry(callee).or_insert_with(|| {
                     let mut func = module.funcs[callee].clone();
                     let _ = unify_returns(&mut func);

@@ -36,7 +36,7 @@ pub use eliminate_dead_code::eliminate_dead_code;
 pub use expand_math::expand_math;
 pub use fission::{Refused, fission_barriers};
 pub use hoist_loop_invariants::hoist_loop_invariants;
-pub use inline_calls::inline_calls;
+pub use inline_calls::{inline_calls, inline_calls_except};
 pub use merge_arm_loads::merge_arm_loads;
 pub use simplify::simplify;
 pub use split_at_thread::split_at_thread;

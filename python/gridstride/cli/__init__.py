@@ -50,6 +50,8 @@ def parser() -> argparse.ArgumentParser:
     explain.add_argument("kernel", metavar="FILE:KERNEL", help="for example saxpy.py:saxpy")
     explain.add_argument("--types", metavar="TYPES", help="argument types of a generic kernel, as for `ir`")
     explain.set_defaults(run=run_ir, stage="explain")
+    for command in (ir, explain):
+        command.add_argument("--adjoint", action="store_true", help="of the kernel's adjoint kernel")
     return top
 
 
@@ -72,5 +74,5 @@ def run_info(args: argparse.Namespace) -> int:
 def run_ir(args: argparse.Namespace) -> int:
     from gridstride.cli.stages import kernel_ir
 
-    print(kernel_ir(args.kernel, args.stage, args.types).rstrip())
+    print(kernel_ir(args.kernel, args.stage, args.types, args.adjoint).rstrip())
     return 0

@@ -14,10 +14,10 @@ from gridstride import _native
 from gridstride.cli import Mistake
 
 
-def kernel_ir(place: str, stage: str, types: str | None = None) -> str:
+def kernel_ir(place: str, stage: str, types: str | None = None, adjoint: bool = False) -> str:
     kernel = find_kernel(place)
     arg_types = parse_types(types) if types else annotated_types(kernel)
-    return _native.ir(kernel, arg_types, kernel.compile_options(), stage)
+    return _native.ir(kernel, arg_types, kernel.compile_options(), stage, adjoint=adjoint)
 
 
 def find_kernel(place: str) -> Any:

@@ -1,5 +1,6 @@
 //! Every file of tests/filetests, and random modules through the passes and the CPU.
 
+mod gradients;
 mod lanes;
 mod random;
 

@@ -2,6 +2,7 @@
 
 use super::builtins::{LIBRARY, dialect_of};
 use super::call::Args;
+use super::gradient::Pending;
 use super::lower::{Lower, Reported, Result, Scope};
 use super::operand::Operand;
 use super::pattern;
@@ -25,6 +26,8 @@ pub(crate) struct Callee {
     pub(crate) rules: &'static Rules,
     /// By line for the user's functions, by position in the file for the library's.
     place: Place,
+    /// Of a gradient function: the variables that `wp.adjoint[…]` stands for, which it gives in the end.
+    pub(crate) accumulators: Option<Vec<(String, Type)>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +64,7 @@ impl Callee {
             parsed,
             rules: source.dialect.rules(),
             place: Place::Line(source.first_line),
+            accumulators: None,
         }
     }
 
@@ -124,6 +128,7 @@ pub(crate) fn library() -> &'static Vec<Callee> {
                     parsed: parsed.clone(),
                     rules: dialect_of(file).rules(),
                     place: Place::Nth(n),
+                    accumulators: None,
                 });
             }
         }
@@ -338,6 +343,10 @@ impl Lower<'_, '_> {
             Ok((func, returns)) => {
                 let reference = FuncRef(self.unit.module.funcs.len() as u32);
                 self.unit.module.funcs.push(func);
+                if let (Scope::Host(object), true) = (&callee.scope, self.unit.options.gradients) {
+                    let (object, arguments, returns) = (*object, arguments.to_vec(), returns.clone());
+                    self.unit.pending.push(Pending { func: reference, object, arguments, returns });
+                }
                 (State::Done(reference, returns.clone()), Ok((reference, returns)))
             }
             Err(reported) => (State::Failed, Err(reported)),

@@ -17,6 +17,7 @@ pub(crate) mod branch;
 pub(crate) mod builtins;
 pub(crate) mod call;
 pub(crate) mod expression;
+mod gradient;
 mod instance;
 pub(crate) mod lower;
 pub(crate) mod operand;

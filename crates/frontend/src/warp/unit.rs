@@ -1,5 +1,6 @@
 //! One compile unit: a kernel and the functions that it calls.
 
+use super::gradient::{Pending, with_adjoint_names};
 use super::instance::{Callee, Instance};
 use super::lower::{Binding, Lower, Names, Result, Scope};
 use super::operand::Operand;
@@ -8,7 +9,7 @@ use crate::rules::Rules;
 use crate::source::ParsedFile;
 use crate::{Dialect, FuncSource, Host, Lowered, ObjectId, Options, Rejected};
 use diagnostics::{Diagnostic, SourceMap, Span};
-use ir::{Function, FunctionKind, Module, Param, Type};
+use ir::{CustomGradient, Function, FunctionKind, Module, Param, Type};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -20,6 +21,9 @@ pub(crate) struct Unit<'h> {
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// Functions lowered so far, one entry for each set of argument types.
     pub(crate) instances: Vec<Instance>,
+    /// Functions that may have gradients of the user's.
+    pub(crate) pending: Vec<Pending>,
+    pub(crate) custom: Vec<CustomGradient>,
 }
 
 /// What a parameter starts as: a run-time value, or something known while lowering.
@@ -52,6 +56,8 @@ impl<'h> Unit<'h> {
             sources: SourceMap::default(),
             diagnostics: Vec::new(),
             instances: Vec::new(),
+            pending: Vec::new(),
+            custom: Vec::new(),
         }
     }
 
@@ -71,7 +77,8 @@ impl<'h> Unit<'h> {
             let text = ir::print::print_module(&self.module);
             panic!("the front end made invalid IR: {errors:?}\n{text}");
         }
-        Ok(Lowered { module: self.module, sources: self.sources, launch_rank: self.options.launch_rank })
+        let (launch_rank, custom) = (self.options.launch_rank, self.custom);
+        Ok(Lowered { module: self.module, sources: self.sources, launch_rank, custom })
     }
 
     pub(crate) fn kernel(&mut self, kernel: ObjectId, args: &[Type]) -> Result<()> {
@@ -84,7 +91,7 @@ impl<'h> Unit<'h> {
             self.module.funcs[other.index()].name = self.free_name(&func.name);
         }
         self.module.funcs.push(func);
-        Ok(())
+        if self.options.gradients { self.custom_gradients() } else { Ok(()) }
     }
 
     pub(crate) fn entry_function(&mut self, func: ObjectId, args: &[Type]) -> Result<()> {
@@ -186,7 +193,14 @@ impl<'h> Unit<'h> {
         returns: Option<Returns>,
     ) -> Result<Walked> {
         let parsed = callee.parsed.clone();
-        let def = callee.def(&parsed);
+        let renamed;
+        let def = match &callee.accumulators {
+            None => callee.def(&parsed),
+            Some(_) => {
+                renamed = with_adjoint_names(callee.def(&parsed));
+                &renamed
+            }
+        };
         let params = callee.params.iter().zip(arguments).filter_map(|(param, argument)| match argument {
             Argument::Value(ty) => Some(Param { name: param.name.clone(), ty: *ty }),
             Argument::Static(_) => None,
@@ -208,6 +222,11 @@ impl<'h> Unit<'h> {
             {
                 lower.refs.push((param.name.clone(), *ty));
             }
+        }
+        for (name, ty) in callee.accumulators.iter().flatten() {
+            let zero = lower.zero(*ty);
+            lower.names.set(name, Binding::Is(Operand::Value(zero)));
+            lower.refs.push((name.clone(), *ty));
         }
         if let Some(returns) = returns {
             lower.returns_tuple = returns.is_tuple;

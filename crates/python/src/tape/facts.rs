@@ -3,7 +3,7 @@
 //! Both are found once for a signature and options. Which gradients are wanted is known on the way back only, so that
 //! what a launch keeps is what the adjoint kernel for all of them reads.
 
-use crate::adjoint::{adjoint_signature, overlap};
+use crate::adjoint::{adjoint_signature, overlap, run_steps};
 use crate::array::Array;
 use crate::errors::guarded;
 use crate::function::Kernel;
@@ -66,7 +66,7 @@ pub(crate) fn of(launching: &Launching<'_, '_>) -> PyResult<Arc<Facts>> {
 impl Facts {
     fn find(kernel: &Bound<'_, Kernel>, signature: &Signature, key: UnitKey, written: &[bool]) -> Facts {
         let n = signature.types.len();
-        let request = Request { wanted: vec![true; n], overlap: false };
+        let request = Request { wanted: vec![true; n], overlap: false, rank: key.rank };
         let adjoint = adjoint_signature(kernel.get(), signature.types.clone(), request);
         // A kernel without gradient is refused on the way back, if anything is asked of it then.
         let unit = adjoint.variants.unit(kernel, &adjoint.types, key).ok();
@@ -130,7 +130,8 @@ impl Facts {
         }
         let code = self.code(py, launch, wanted, &all)?;
         let kernel = launch.kernel.bind(py);
-        if launch.device == Device::Cpu {
+        let unit = &code.ready.unit;
+        if launch.device == Device::Cpu && !unit.has_primer && unit.tapes.is_empty() {
             let job = Job { kernel: kernel.get(), signature: &code.signature, words: &all, grid: &launch.grid };
             return guarded(|| job.run(py, &code.ready));
         }
@@ -147,7 +148,7 @@ impl Facts {
             stream: None,
             block: 0,
         };
-        job.run().map(drop)
+        run_steps(&job)
     }
 
     /// Memory for the gradient of an array that has none, inside of a struct with others that have.
@@ -163,7 +164,7 @@ impl Facts {
     fn code(&self, py: Python<'_>, launch: &Launched, wanted: Vec<bool>, words: &[u64]) -> PyResult<Code> {
         let kernel = launch.kernel.bind(py);
         let lock = || self.codes.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let mut request = Request { wanted, overlap: false };
+        let mut request = Request { wanted, overlap: false, rank: launch.key.rank };
         // Where the arguments lie does not depend on what is wanted.
         let signature = match lock().iter().find(|code| code.request.wanted == request.wanted) {
             Some(code) => code.signature.clone(),

@@ -1,0 +1,174 @@
+//! Functions whose gradient the user gives.
+//!
+//! In: a module, and which of its functions have a gradient or a replay function. Out: the module with every replay
+//! function in the place of its function, and [`Customs`]: calls that stay calls while the kernel is differentiated,
+//! and what is called in the reverse sweep. Only then are they inlined.
+//!
+//! ```text
+//! v3: f32 = call @f(v1, v2)    ->    forward  v3: f32 = call @f(v1, v2)
+//!                                    reverse  d1: f32 = call @adj_f(v1, v2, d3, shadow of v2)
+//! ```
+
+use crate::activity::Counterpart;
+use crate::memory::Root;
+use crate::sweep::Sweep;
+use crate::tangent::{has_arrays, has_floats, leads_to_floats, zero};
+use ir::{Attr, CustomGradient, FuncRef, Function, Inst, InstId, Module, Op, Type, Value, ValueDef};
+use std::collections::HashMap;
+
+/// What is called, and what it does.
+#[derive(Debug, Default)]
+pub(crate) struct Customs {
+    by_callee: HashMap<FuncRef, Custom>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Custom {
+    gradient: FuncRef,
+    /// The function loads or writes memory, and so may give another result when it runs again.
+    pub(crate) touches_memory: bool,
+    pub(crate) writes: bool,
+}
+
+impl Customs {
+    /// Puts replay functions in their places.
+    pub(crate) fn of(module: &mut Module, custom: &[CustomGradient]) -> Customs {
+        let extra: Vec<FuncRef> = custom.iter().flat_map(|one| [one.gradient, one.replay]).flatten().collect();
+        for (index, func) in module.funcs.iter_mut().enumerate() {
+            if extra.contains(&FuncRef(index as u32)) {
+                continue;
+            }
+            for inst in func.insts.iter_mut().filter(|inst| inst.op == Op::Call) {
+                let Attr::Func(callee) = inst.attr else { continue };
+                if let Some(replay) = custom.iter().find(|one| one.func == callee).and_then(|one| one.replay) {
+                    inst.attr = Attr::Func(replay);
+                }
+            }
+        }
+        let mut inlined = module.clone();
+        let _ = transform::inline_calls(&mut inlined);
+        let mut by_callee = HashMap::new();
+        for one in custom {
+            let Some(gradient) = one.gradient else { continue };
+            let callee = one.replay.unwrap_or(one.func);
+            let body = inlined.func(callee);
+            let has =
+                |ops: &[Op]| body.regions.iter().flat_map(|r| &r.insts).any(|&id| ops.contains(&body.inst(id).op));
+            let writes = has(&[Op::Store, Op::Atomic, Op::AtomicCas]);
+            by_callee.insert(callee, Custom { gradient, touches_memory: writes || has(&[Op::Load]), writes });
+        }
+        Customs { by_callee }
+    }
+
+    pub(crate) fn stays(&self, callee: FuncRef) -> bool {
+        self.by_callee.contains_key(&callee)
+    }
+
+    pub(crate) fn get(&self, inst: &Inst) -> Option<Custom> {
+        match inst.attr {
+            Attr::Func(callee) if inst.op == Op::Call => self.by_callee.get(&callee).copied(),
+            _ => None,
+        }
+    }
+}
+
+impl Sweep<'_> {
+    /// Whether a call has an argument whose adjoint array its gradient may read or add to.
+    pub(crate) fn reaches_adjoints(&self, inst: &Inst) -> bool {
+        let is_present = |&v: &Value| self.activity.counterpart(self.primal, v) != Counterpart::Absent;
+        inst.op == Op::Call && inst.operands.iter().any(is_present)
+    }
+
+    pub(crate) fn reverse_call(&mut self, inst: &Inst) {
+        let Some(custom) = self.customs.get(inst) else { return };
+        let seeds: Vec<Option<Value>> = inst.results.iter().map(|v| self.adjoints[v.index()].take()).collect();
+        if seeds.iter().all(Option::is_none) && !self.reaches_adjoints(inst) {
+            return;
+        }
+        let mut operands = self.all(&inst.operands);
+        for (&result, seed) in inst.results.iter().zip(seeds) {
+            let ty = self.primal.ty(result);
+            operands.push(seed.unwrap_or_else(|| zero(&mut self.b, ty)));
+        }
+        let (mut sums, mut types) = (Vec::new(), Vec::new());
+        for &operand in &inst.operands {
+            let ty = self.primal.ty(operand);
+            if leads_to_floats(ty) {
+                let shadow = self.shadows[operand.index()];
+                operands.push(shadow.unwrap_or_else(|| zero(&mut self.b, ty)));
+            } else if has_floats(ty) && !has_arrays(ty) {
+                sums.push(operand);
+                types.push(ty);
+            }
+        }
+        let call = self.b.push(Op::Call, &operands, Attr::Func(custom.gradient), &[], &types);
+        let results = self.b.func.inst(call).results.to_vec();
+        for (&operand, &d) in sums.iter().zip(&results) {
+            self.accumulate(operand, d);
+        }
+    }
+}
+
+/// Removes what is done to arrays without memory, as adjoints that are not wanted are: reading gives zero, writing does
+/// nothing.
+pub(crate) fn drop_null_accesses(func: &mut Function) {
+    let accesses: Vec<InstId> = func
+        .regions
+        .iter()
+        .flat_map(|region| region.insts.iter().copied())
+        .filter(|&id| {
+            let inst = func.inst(id);
+            matches!(inst.op, Op::Load | Op::Store | Op::Atomic) && is_null(func, inst.operands[0])
+        })
+        .collect();
+    for region in 0..func.regions.len() {
+        let insts = std::mem::take(&mut func.regions[region].insts);
+        let mut kept = Vec::with_capacity(insts.len());
+        for id in insts {
+            if accesses.contains(&id) {
+                if let Some(&result) = func.inst(id).results.first() {
+                    let inst = zero_in_place(func, id, func.ty(result), &mut kept);
+                    kept.push(inst);
+                }
+                continue;
+            }
+            kept.push(id);
+        }
+        func.regions[region].insts = kept;
+    }
+}
+
+/// Turns an access into one that gives zero; what it needs goes to `before`.
+fn zero_in_place(func: &mut Function, id: InstId, ty: Type, before: &mut Vec<InstId>) -> InstId {
+    let here = func.add_region(&[]);
+    let mut b = ir::Builder::new(func);
+    b.span = b.func.inst(id).span;
+    b.enter(here);
+    let nothing = zero(&mut b, ty);
+    let condition = b.bool(true);
+    before.extend(std::mem::take(&mut func.regions[here.index()].insts));
+    let inst = &mut func.insts[id.index()];
+    inst.op = Op::Select;
+    inst.operands = [condition, nothing, nothing].into_iter().collect();
+    inst.attr = Attr::None;
+    id
+}
+
+/// Whether an array surely has no memory behind it.
+fn is_null(func: &Function, array: Value) -> bool {
+    let ValueDef::Result(id, _) = func.def(array) else { return false };
+    let inst = func.inst(id);
+    match inst.op {
+        Op::Row | Op::Subarray => is_null(func, inst.operands[0]),
+        Op::ArrayFromAddress => func.as_const(inst.operands[0]).is_some_and(|address| address.0 == 0),
+        _ => false,
+    }
+}
+
+/// The roots of every array among the operands of a call.
+pub(crate) fn call_roots(func: &Function, inst: &Inst) -> Vec<Root> {
+    let arrays = inst.operands.iter().filter(|&&v| has_arrays(func.ty(v)));
+    arrays
+        .flat_map(|&v| if func.ty(v).is_array() { crate::memory::roots(func, v) } else { vec![Root::Unknown] })
+        .collect()
+}

@@ -1,0 +1,187 @@
+//! Gradients that the user gives: `@wp.func_grad(f)` and `@wp.func_replay(f)`.
+//!
+//! In: a function that was lowered, and what Python registered for it. Out: two more functions of the module. The
+//! replay function has the function's own parameters and results. The gradient function takes the function's arguments,
+//! the adjoints of its results, and the adjoint arrays of those arguments that lead to floats; it gives the adjoints of
+//! those arguments that are floats. In its body `wp.adjoint[x]` is a variable that starts at zero, or that array:
+//!
+//! ```text
+//! def adj_f(x: float, a: wp.array(dtype=float), adj_ret: float):      func @adj_f(v0: f32, v1: array, v2: f32, v3: array)
+//!     wp.adjoint[x] += a[0] * adj_ret                              ->    v4 = load v1[0]; v5 = mul v4, v2
+//!     wp.adjoint[a][0] += x * adj_ret                                    v6 = mul v0, v2; atomic add v3[0], v6
+//!                                                                        return v5
+//! ```
+
+use super::instance::Callee;
+use super::lower::Result;
+use super::unit::{Argument, Returns, Unit};
+use crate::{Custom, ObjectId, ParamSource, Passing};
+use diagnostics::{Diagnostic, Span};
+use ir::{CustomGradient, FuncRef, FunctionKind, Scalar, Type, TypeKind};
+use ruff_python_ast::visitor::transformer::{Transformer, walk_expr};
+use ruff_python_ast::{Expr, ExprContext, StmtFunctionDef};
+
+/// A function whose gradient or replay function is to be lowered when all else is.
+#[derive(Clone, Debug)]
+pub(crate) struct Pending {
+    pub(crate) func: FuncRef,
+    pub(crate) object: ObjectId,
+    pub(crate) arguments: Vec<Argument>,
+    pub(crate) returns: Returns,
+}
+
+/// The name that stands for `wp.adjoint[x]`.
+fn adjoint_name(param: &str) -> String {
+    format!("adjoint.{param}")
+}
+
+impl Unit<'_> {
+    /// Lowers what is registered for the functions that the kernel calls.
+    pub(crate) fn custom_gradients(&mut self) -> Result<()> {
+        // What the gradients themselves call needs no gradient of its own.
+        for pending in std::mem::take(&mut self.pending) {
+            let gradient = self.host.custom(pending.object, Custom::Gradient);
+            let replay = self.host.custom(pending.object, Custom::Replay);
+            let gradient = gradient.map(|object| self.gradient(&pending, object)).transpose()?;
+            let replay = replay.map(|object| self.replay(&pending, object)).transpose()?;
+            if gradient.is_some() || replay.is_some() {
+                self.custom.push(CustomGradient { func: pending.func, gradient, replay });
+            }
+        }
+        self.pending.clear();
+        Ok(())
+    }
+
+    fn replay(&mut self, pending: &Pending, object: ObjectId) -> Result<FuncRef> {
+        let callee = self.callee(object)?;
+        let n = pending.arguments.len();
+        if callee.params.len() != n {
+            return Err(self.refuse_signature(
+                &callee,
+                format!("takes {} arguments", callee.params.len()),
+                n,
+                "replays",
+            ));
+        }
+        let (func, returns) = self.further(&callee, &pending.arguments)?;
+        if returns.types != pending.returns.types {
+            let found = format!("gives {} results or others", returns.types.len());
+            return Err(self.refuse_signature(&callee, found, n, "replays"));
+        }
+        Ok(func)
+    }
+
+    fn gradient(&mut self, pending: &Pending, object: ObjectId) -> Result<FuncRef> {
+        let mut callee = self.callee(object)?;
+        let n = pending.arguments.len();
+        let expected = n + pending.returns.types.len();
+        if callee.params.len() != expected {
+            let found = format!("takes {} arguments", callee.params.len());
+            return Err(self.refuse_signature(&callee, found, expected, "is the gradient of"));
+        }
+        let mut arguments = pending.arguments.clone();
+        arguments.extend(pending.returns.types.iter().map(|&ty| Argument::Value(ty)));
+        callee.accumulators = Some(Vec::new());
+        let params = callee.params[..n].to_vec();
+        for (param, argument) in params.iter().zip(&pending.arguments) {
+            let &Argument::Value(ty) = argument else { continue };
+            let name = adjoint_name(&param.name);
+            if leads_to_floats(ty) {
+                callee.params.push(ParamSource { name, annotation: None, default: None, passing: Passing::Either });
+                arguments.push(Argument::Value(ty));
+            } else if has_floats(ty) {
+                callee.accumulators.get_or_insert_default().push((name, ty));
+            }
+        }
+        self.further(&callee, &arguments).map(|(func, _)| func)
+    }
+
+    fn further(&mut self, callee: &Callee, arguments: &[Argument]) -> Result<(FuncRef, Returns)> {
+        let name = self.free_name(&callee.name);
+        let (func, returns) = self.lower(callee, name, FunctionKind::Function, arguments)?;
+        self.module.funcs.push(func);
+        Ok((FuncRef(self.module.funcs.len() as u32 - 1), returns))
+    }
+
+    fn refuse_signature(&mut self, callee: &Callee, found: String, expected: usize, role: &str) -> super::Reported {
+        let message = format!("`{}` {role} a function that it does not fit: it {found}", callee.name);
+        let help = format!(
+            "it takes the function's arguments{}, {expected} in all",
+            if role == "replays" { "" } else { ", then an adjoint for each result" }
+        );
+        let report = Diagnostic::new("gradient-signature", self.name_span(callee), message).help(help);
+        self.diagnostics.push(report);
+        super::Reported
+    }
+
+    fn name_span(&mut self, callee: &Callee) -> Span {
+        let file = self.sources.add(callee.parsed.file.clone());
+        let range = callee.def(&callee.parsed).name.range;
+        Span { file, start: range.start().into(), end: range.end().into() }
+    }
+}
+
+fn has_floats(ty: Type) -> bool {
+    match ty.kind() {
+        TypeKind::Array { .. } => false,
+        TypeKind::Struct(_) | TypeKind::Tuple(_) => {
+            (0..ty.n_components()).filter_map(|index| ty.component(index)).any(has_floats)
+        }
+        _ => ty.element().is_some_and(Scalar::is_float),
+    }
+}
+
+fn leads_to_floats(ty: Type) -> bool {
+    match ty.kind() {
+        TypeKind::Array { elem, .. } => has_floats(*elem),
+        TypeKind::Struct(_) | TypeKind::Tuple(_) => {
+            (0..ty.n_components()).filter_map(|index| ty.component(index)).any(leads_to_floats)
+        }
+        _ => false,
+    }
+}
+
+/// A gradient function with a name in the place of each `wp.adjoint[…]`.
+pub(crate) fn with_adjoint_names(def: &StmtFunctionDef) -> StmtFunctionDef {
+    let mut def = def.clone();
+    def.body.iter_mut().for_each(|stmt| Renamer.visit_stmt(stmt));
+    def
+}
+
+struct Renamer;
+
+impl Transformer for Renamer {
+    fn visit_expr(&self, expr: &mut Expr) {
+        walk_expr(self, expr);
+        let Expr::Subscript(subscript) = &*expr else { return };
+        let is_adjoint = match &*subscript.value {
+            Expr::Attribute(attribute) => attribute.attr.as_str() == "adjoint",
+            Expr::Name(name) => name.id.as_str() == "adjoint",
+            _ => false,
+        };
+        if is_adjoint {
+            let mut named = (*subscript.slice).clone();
+            rename(&mut named, subscript.ctx);
+            *expr = named;
+        }
+    }
+}
+
+/// `x.field[i]` becomes `adjoint.x.field[i]`, where `adjoint.x` is one name.
+fn rename(expr: &mut Expr, ctx: ExprContext) {
+    match expr {
+        Expr::Name(name) => {
+            name.id = adjoint_name(name.id.as_str()).into();
+            name.ctx = ctx;
+        }
+        Expr::Attribute(attribute) => {
+            rename(&mut attribute.value, ExprContext::Load);
+            attribute.ctx = ctx;
+        }
+        Expr::Subscript(subscript) => {
+            rename(&mut subscript.value, ExprContext::Load);
+            subscript.ctx = ctx;
+        }
+        _ => {}
+    }
+}

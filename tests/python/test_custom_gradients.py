@@ -1,0 +1,144 @@
+"""`@wp.func_grad` and `@wp.func_replay`: what stands for a function in the backward pass."""
+
+import numpy as np
+import pytest
+
+import gridstride as wp
+from gridstride import _native
+
+DEVICES = ["interp", "cpu"]
+
+
+@wp.func
+def pair(x: float, y: float):
+    return x * y, x + y
+
+
+@wp.func_grad(pair)
+def adj_pair(x: float, y: float, adj_product: float, adj_sum: float):
+    wp.adjoint[x] += 10.0 * adj_product
+    if x > 1.5:
+        wp.adjoint[y] += 100.0 * adj_sum + y
+
+
+@wp.kernel
+def use_pair(x: wp.array(dtype=float), y: wp.array(dtype=float), out: wp.array(dtype=float)):
+    i = wp.tid()
+    product, total = pair(x[i], y[i])
+    out[i] = product + 2.0 * total
+
+
+def adjoints(kernel, dim, args, seeds, device):
+    adj = [None if seed is None else wp.array(seed, dtype=dtype_of(arg)) for arg, seed in zip(args, seeds, strict=True)]
+    _native.launch_adjoint(kernel, dim, args, adj, device)
+    return [None if one is None else one.numpy() for one in adj]
+
+
+def dtype_of(arg):
+    return arg.dtype if isinstance(arg, wp.array) else float
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_the_gradient_is_what_the_user_says(device):
+    x, y, out = wp.array([1.0, 2.0], dtype=float), wp.array([3.0, 5.0], dtype=float), wp.zeros(2)
+    dx, dy, _ = adjoints(use_pair, 2, [x, y, out], [[0.0, 0.0], [0.0, 0.0], [1.0, 1.0]], device)
+    np.testing.assert_array_equal(dx, [10.0, 10.0])
+    np.testing.assert_array_equal(dy, [0.0, 205.0])
+
+
+@wp.struct
+class Body:
+    mass: float
+    at: wp.vec3
+
+
+@wp.func
+def energy(b: Body):
+    return b.mass * wp.dot(b.at, b.at)
+
+
+@wp.func_grad(energy)
+def adj_energy(b: Body, adj_ret: float):
+    wp.adjoint[b.mass] += 7.0 * adj_ret
+    wp.adjoint[b.at][1] += b.mass * adj_ret
+
+
+@wp.kernel
+def use_energy(bodies: wp.array(dtype=Body), out: wp.array(dtype=float)):
+    i = wp.tid()
+    for _ in range(3):
+        out[i] += energy(bodies[i])
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_adjoints_of_parts_of_a_struct(device):
+    body = Body()
+    body.mass, body.at = 2.0, wp.vec3(1.0, 2.0, 3.0)
+    bodies, grads = wp.array([body], dtype=Body), wp.zeros(1, dtype=Body)
+    _native.launch_adjoint(use_energy, 1, [bodies, wp.zeros(1)], [grads, wp.array([1.0], dtype=float)], device)
+    found = grads.numpy()[0]
+    np.testing.assert_array_equal(found["mass"], 21.0)
+    np.testing.assert_array_equal(found["at"], [0.0, 6.0, 0.0])
+
+
+@wp.func
+def take(counter: wp.array(dtype=int), slots: wp.array(dtype=int), i: int):
+    slot = wp.atomic_add(counter, 0, 1)
+    slots[i] = slot
+    return slot
+
+
+@wp.func_replay(take)
+def take_again(counter: wp.array(dtype=int), slots: wp.array(dtype=int), i: int):
+    return slots[i]
+
+
+@wp.kernel
+def scatter(
+    x: wp.array(dtype=float), counter: wp.array(dtype=int), slots: wp.array(dtype=int), y: wp.array(dtype=float)
+):
+    i = wp.tid()
+    slot = take(counter, slots, i)
+    y[slot] = x[i] * x[i] * float(i + 1)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_replay_function_gives_what_was_given_before(device):
+    n = 50
+    x, y = wp.array(np.arange(n, dtype=np.float32), dtype=float), wp.zeros(n)
+    counter, slots = wp.zeros(1, dtype=int), wp.zeros(n, dtype=int)
+    wp.launch(scatter, n, [x, counter, slots, y])
+    facts = _native.adjoint_facts(scatter, [x, counter, slots, y])
+    assert facts[1]["writes"] and not facts[1]["reads"] and facts[2]["reads"]
+    seed = np.arange(n, dtype=np.float32)
+    dx, *_ = adjoints(scatter, n, [x, counter, slots, y], [np.zeros(n, np.float32), None, None, seed], device)
+    expected = 2.0 * x.numpy() * (np.arange(n) + 1) * seed[slots.numpy()]
+    np.testing.assert_allclose(dx, expected, rtol=1e-6)
+
+
+@wp.func
+def put(i: int, x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    y[i] = wp.exp(x[i])
+
+
+@wp.func_grad(put)
+def adj_put(i: int, x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    wp.adjoint[x][i] += 3.0 * wp.adjoint[y][i]
+    wp.adjoint[y][i] = 0.0
+
+
+@wp.kernel
+def use_put(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    put(wp.tid(), x, y)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_function_of_arrays(device):
+    x, y = wp.array([1.0, 2.0], dtype=float), wp.zeros(2)
+    dx, dy = adjoints(use_put, 2, [x, y], [[0.5, 0.0], [1.0, 2.0]], device)
+    np.testing.assert_array_equal(dx, [3.5, 6.0])
+    np.testing.assert_array_equal(dy, [0.0, 0.0])
+    # An adjoint that is not wanted reads as zero and takes nothing.
+    (dx, none) = adjoints(use_put, 2, [x, y], [[0.5, 0.0], None], device)
+    np.testing.assert_array_equal(dx, [0.5, 0.0])
+    assert none is None
