@@ -185,6 +185,20 @@ def test_gradient(name, kinds):
     assert errors(name, kinds, [wp.float64])[0] < 1e-7
 
 
+@wp.func
+def eigen_of_symmetric(m: wp.mat33d):
+    return wp.eig3(m + wp.transpose(m))
+
+
+def test_eigenvectors_of_symmetric_matrices():
+    random = np.random.default_rng(5)
+    matrices = np.concatenate([random.normal(size=(8, 3, 3)), [np.diag([1.0, 2.0, 3.0])]])
+    x = wp.array(matrices, dtype=wp.mat33d, requires_grad=True)
+    assert wp.autograd.gradcheck(
+        lambda m: wp.map(eigen_of_symmetric, m), inputs=[x], eps=1e-6, atol=1e-6, rtol=1e-6, show_summary=False
+    )
+
+
 def main():
     print("| builtin | arguments | float64, against differences | float32, against float64 |\n|---|---|---|---|")
     for name, signatures in CASES.items():

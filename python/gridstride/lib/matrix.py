@@ -207,12 +207,14 @@ def svd2(A: Matrix22, U: Matrix22, sigma: Vector2, V: Matrix22):
     return svd2(A)
 
 
-# Cosine and sine of the rotation that makes an off-diagonal element zero.
+# Cosine and sine of the rotation that makes an off-diagonal element zero. Nothing is divided by that element, so that
+# the derivative is right where it is small or zero.
 def _jacobi(app: Float, aqq: Float, apq: Float):
-    if apq == 0.0:
-        return 1.0 + apq, apq
-    zeta = (aqq - app) / (2.0 * apq)
-    t = sign(zeta) / (abs(zeta) + sqrt(1.0 + zeta * zeta))
+    d = aqq - app
+    r = sqrt(d * d + 4.0 * apq * apq)
+    if r == 0.0:
+        return 1.0 + r, r
+    t = 2.0 * sign(d) * apq / (abs(d) + r)
     c = 1.0 / sqrt(1.0 + t * t)
     return c, c * t
 
