@@ -32,6 +32,7 @@ def test_numpy_in_and_out(dtype, data):
     assert a.list() == x.ravel().tolist() or np.isnan(x.astype(float)).any()
 
 
+@pytest.mark.cpu
 @given(shape=shapes, data=st.data())
 def test_views_are_those_of_numpy(shape, data):
     x = counted(shape)
@@ -228,6 +229,7 @@ def test_components_fold_into_elements():
         wp.array(counted(4), dtype=float, shape=5)
 
 
+@pytest.mark.cpu
 def test_sharing_memory_with_numpy():
     x = counted((3, 4))
     a = wp.array(x, copy=False)
@@ -249,6 +251,7 @@ def test_sharing_memory_with_numpy():
     assert wp.array(x).numpy().flags.writeable
 
 
+@pytest.mark.cpu
 def test_views_keep_memory_alive():
     a = wp.array(counted(1000))
     tail = a[500:].numpy()
@@ -266,6 +269,7 @@ def test_views_keep_memory_alive():
     assert owner() is None
 
 
+@pytest.mark.cpu
 def test_pointers_and_deleters():
     x = counted(6)
     freed = []
@@ -401,7 +405,7 @@ def test_wrong_arguments():
         wp.array([1.0], dtyp=float)
     with pytest.raises(TypeError, match="not a data type"):
         wp.zeros(3, dtype=str)
-    with pytest.raises(RuntimeError, match="no CUDA device"):
-        wp.zeros(3, device="cuda:0")
+    with pytest.raises(RuntimeError, match="is not available"):
+        wp.zeros(3, device="cuda:99")
     with pytest.raises(RuntimeError, match="expected 2 dimensions, the data has 1"):
         wp.array2d([1.0, 2.0], dtype=float)

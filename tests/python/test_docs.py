@@ -15,6 +15,8 @@ import pytest
 
 import gridstride as wp
 
+pytestmark = pytest.mark.cpu
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
     "README.md",

@@ -8,6 +8,8 @@ import pytest
 
 import gridstride as wp
 
+pytestmark = pytest.mark.cpu
+
 
 @pytest.mark.parametrize("dtype", [wp.int8, wp.uint64, wp.float16, wp.float32, wp.bool, wp.vec3, wp.mat22d])
 def test_array_interface_shares_memory(dtype):
@@ -68,7 +70,7 @@ def test_dlpack_memory_goes_back_to_its_producer():
     assert sys.getrefcount(x) == before
 
 
-def test_dlpack_refusals():
+def test_dlpack_refusals(monkeypatch):
     x = np.arange(3.0)
     x.flags.writeable = False
     with pytest.raises(RuntimeError, match="read-only"):
@@ -80,6 +82,7 @@ def test_dlpack_refusals():
         def __dlpack_device__(self):
             return self.device
 
+    monkeypatch.setattr("gridstride._device.is_cuda_available", lambda: False)
     with pytest.raises(RuntimeError, match="no CUDA device"):
         wp.from_dlpack(Elsewhere(x))
     Elsewhere.device = (123, 7)

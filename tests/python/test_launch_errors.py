@@ -119,6 +119,7 @@ def test_outputs_follow_inputs():
     assert a[0] == 10.5
 
 
+@pytest.mark.cpu
 def test_read_only_memory_is_refused_only_where_it_is_written():
     fixed = np.ones((1, 3))
     fixed.setflags(write=False)
@@ -130,6 +131,7 @@ def test_read_only_memory_is_refused_only_where_it_is_written():
         wp.launch(mixed, dim=3, inputs=arguments(a=a))
 
 
+@pytest.mark.cpu
 def test_read_only_memory_is_refused_behind_any_number_of_parameters():
     parameters = ", ".join(f"p{i}: int" for i in range(70))
     source = f"@wp.kernel\ndef many({parameters}, a: wp.array(dtype=int)):\n    a[0] = p69\n"
@@ -144,6 +146,7 @@ def test_read_only_memory_is_refused_behind_any_number_of_parameters():
         wp.launch(scope["many"], dim=1, inputs=[*range(70), a])
 
 
+@pytest.mark.cpu
 def test_memory_that_is_not_aligned_is_refused():
     raw = np.zeros(13, np.uint8)
     with pytest.raises(RuntimeError, match="multiples of 4 bytes"):
@@ -155,6 +158,7 @@ def test_a_foreign_byte_order_is_refused():
         wp.launch(fill, dim=3, inputs=[np.zeros(3, ">f4"), 1.0])
 
 
+@pytest.mark.cpu
 def test_an_array_of_another_device_is_refused():
     far = _native.Array(_native.Type.scalar("f32"), 64, (3,), (4,), "cuda:0")
     with pytest.raises(RuntimeError, match="argument 1 `a`: cannot be passed: it is on device cuda:0"):
@@ -372,17 +376,18 @@ class TestRecorded:
         recorded.launch()
 
 
-def test_printing_reaches_pythons_stdout(capsys):
+def test_printing_reaches_pythons_stdout(capfd):
     @wp.kernel
     def say(n: int):
         print(n)
 
     wp.launch(say, dim=2, inputs=[7])
     wp.launch(say, dim=5000, inputs=[8])
-    out = capsys.readouterr().out.split()
+    out = capfd.readouterr().out.split()
     assert out == ["7"] * 2 + ["8"] * 5000
 
 
+@pytest.mark.cpu
 def test_launches_from_many_threads():
     from concurrent.futures import ThreadPoolExecutor
 
@@ -431,6 +436,7 @@ def busy(out: wp.array(dtype=float)):
         out[0] = x
 
 
+@pytest.mark.cpu
 def test_ctrl_c_ends_a_long_launch():
     out = wp.zeros(1, dtype=float)
     wp.launch(busy, dim=(2, 2), inputs=[out])

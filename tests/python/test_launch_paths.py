@@ -11,6 +11,8 @@ import pytest
 import gridstride as wp
 from gridstride import _launch
 
+pytestmark = pytest.mark.cpu
+
 
 @wp.kernel
 def fill(a: wp.array(dtype=float), x: float, n: int):

@@ -107,6 +107,7 @@ def test_bytes_are_those_of_the_record():
     assert repr(again) == repr(s)
 
 
+@pytest.mark.cpu
 def test_arrays_of_structs_are_record_arrays():
     a = wp.array([Outer(n=i, d=i / 2) for i in range(4)], dtype=Outer)
     assert a.numpy()["n"].tolist() == [0, 1, 2, 3]
@@ -124,6 +125,7 @@ def test_arrays_of_structs_are_record_arrays():
     assert shared[1].n == 5
 
 
+@pytest.mark.cpu
 def test_structs_with_arrays():
     a = wp.array([1.0, 2.0], dtype=float)
     h = Holder(scale=2.0, a=a)
@@ -139,6 +141,7 @@ def test_structs_with_arrays():
     assert many.list()[1].a.numpy().tolist() == [1.0, 2.0]
 
 
+@pytest.mark.cpu
 def test_nested_lists_of_structs():
     a = wp.array([[Inner(True), Inner()], [Inner(), Inner(True)]], dtype=Inner)
     assert a.numpy()["flag"].tolist() == [[True, False], [False, True]]
