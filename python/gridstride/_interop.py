@@ -167,7 +167,10 @@ def stream_to_torch(stream_or_device: Any = None) -> Any:
     from gridstride._stream import Stream, get_stream
 
     stream = stream_or_device if isinstance(stream_or_device, Stream) else get_stream(stream_or_device)
-    return torch.cuda.ExternalStream(stream.cuda_stream, device=device_to_torch(stream.device))
+    found = torch.cuda.ExternalStream(stream.cuda_stream, device=device_to_torch(stream.device))
+    # PyTorch only has the number: the stream lives with the object that it goes by there.
+    found._gridstride_stream = stream
+    return found
 
 
 def from_jax(jax_array: Any, dtype: Any = None) -> _array.array:

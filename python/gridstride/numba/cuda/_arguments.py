@@ -14,7 +14,8 @@ import numpy as np
 
 from gridstride import _native
 from gridstride.numba import _dtypes, config
-from gridstride.numba.cuda._arrays import DeviceNDArray, DeviceRecord, _fits, _HostArray, as_cuda_array
+from gridstride.numba.cuda import _devices, _memory
+from gridstride.numba.cuda._arrays import DeviceNDArray, DeviceRecord, _fits, _HostArray, as_cuda_array, to_device
 from gridstride.numba.cuda.args import ArgHint
 from gridstride.numba.errors import NumbaPerformanceWarning
 
@@ -43,6 +44,11 @@ def _record(host: np.ndarray[Any, Any]) -> Any:
 
 
 def _host_array(array: np.ndarray[Any, Any], back: Back, copies_back: bool) -> Any:
+    if _devices.gpu() is not None and _memory.place(array) == "cpu":
+        there = to_device(array)
+        if copies_back and array.flags["WRITEABLE"]:
+            back.append(lambda: there.copy_to_host(array))
+        return there
     if _fits(array):
         return DeviceNDArray(array)
     aligned = np.empty_like(array, dtype=_dtypes.device_dtype(array.dtype), order="K", subok=False)
@@ -65,19 +71,19 @@ def convert(value: Any, back: Back, keep: list[Any], copies_back: bool = True) -
             warnings.warn(NumbaPerformanceWarning(_HOST_WARNING), stacklevel=4)
         return _host_array(value, back, copies_back)
     if isinstance(value, DeviceRecord):
-        return _record(value._host)
+        return _record(value._memory)
     if isinstance(value, np.void):
-        record = np.empty((), _dtypes.device_dtype(value.dtype))
-        record[...] = value
+        record = to_device(value)
         keep.append(record)
         if copies_back:
 
             def write_back() -> None:
+                found = record.copy_to_host()
                 for name in value.dtype.names or ():
-                    value[name] = record[name]
+                    value[name] = found[name]
 
             back.append(write_back)
-        return _record(record)
+        return _record(record._memory)
     if isinstance(value, np.datetime64 | np.timedelta64):
         return int(value.astype(np.int64))
     if isinstance(value, np.complexfloating | complex) and not isinstance(value, float):

@@ -1,6 +1,7 @@
 """Device arrays: `to_device`, `device_array`, `copy_to_host` …
 
-On the CPU device a device array is memory of its own that NumPy and kernels see alike; `_host` is NumPy's view of it.
+`_memory` says where an array is and how it lies; `_host` is what NumPy reads: the same memory on the CPU device, a copy
+of it on a GPU. `_memory` alone is enough for shapes and slices.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 
 from gridstride import _native
 from gridstride.numba import _dtypes
+from gridstride.numba.cuda import _devices, _memory
 
 errmsg_contiguous_buffer = (
     "the elements do not lie side by side and cannot be copied as one region of memory; make the array contiguous "
@@ -43,16 +45,24 @@ class DeviceNDArray(_native.Array):
 
     __cuda_ndarray__ = True
     __cuda_memory__ = True
-    _host: np.ndarray[Any, Any]
+    _memory: np.ndarray[Any, Any]
 
     def __new__(cls, host: np.ndarray[Any, Any], dtype: Any = None, stream: Any = 0) -> DeviceNDArray:
         elem = _dtypes.from_native_dtype(host.dtype)
         shape, strides = (host.shape, host.strides) if host.ndim else ((1,), (host.itemsize,))
-        self = super().__new__(cls, elem, host.__array_interface__["data"][0], shape, strides, "cpu", host)
-        self._host = host
+        address = host.__array_interface__["data"][0]
+        self = super().__new__(cls, elem, address, shape, strides, _memory.place(host), host)
+        self._memory = host
         self._dtype = host.dtype if dtype is None else dtype
         self.stream = stream
         return self
+
+    @property
+    def _host(self) -> np.ndarray[Any, Any]:
+        return _memory.read(self._memory, self._is_host)
+
+    def _write(self, values: Any) -> None:
+        _memory.write(self._memory, self._is_host, values)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -60,31 +70,31 @@ class DeviceNDArray(_native.Array):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self._host.shape
+        return self._memory.shape
 
     @property
     def strides(self) -> tuple[int, ...]:
-        return self._host.strides
+        return self._memory.strides
 
     @property
     def ndim(self) -> int:
-        return self._host.ndim
+        return self._memory.ndim
 
     @property
     def size(self) -> int:
-        return self._host.size
+        return self._memory.size
 
     @property
     def nbytes(self) -> int:
-        return self._host.nbytes
+        return self._memory.nbytes
 
     @property
     def alloc_size(self) -> int:
-        return self._host.nbytes
+        return self._memory.nbytes
 
     @property
     def flags(self) -> Any:
-        return self._host.flags
+        return self._memory.flags
 
     @property
     def itemsize(self) -> int:
@@ -102,24 +112,27 @@ class DeviceNDArray(_native.Array):
 
     @property
     def _numba_type_(self) -> Any:
-        return _dtypes.typeof(self._host)
+        return _dtypes.typeof(self._memory)
 
     def is_c_contiguous(self) -> bool:
-        return bool(self._host.flags["C_CONTIGUOUS"])
+        return bool(self._memory.flags["C_CONTIGUOUS"])
 
     def is_f_contiguous(self) -> bool:
-        return bool(self._host.flags["F_CONTIGUOUS"])
+        return bool(self._memory.flags["F_CONTIGUOUS"])
 
     def _as(self, host: np.ndarray[Any, Any]) -> DeviceNDArray:
-        return type(self)(host, self._dtype if host.dtype == self._host.dtype else None)
+        return type(self)(host, self._dtype if host.dtype == self._memory.dtype else None)
 
     def copy_to_host(self, ary: Any = None, stream: Any = 0) -> Any:
         """The elements as a NumPy array: a new one, or `ary`, whose shape and dtype must be the same."""
         if any(stride < 0 for stride in self.strides):
             raise NotImplementedError(f"D->H copy not implemented for negative strides: {self.strides}")
         if ary is None:
-            if self._dtype == self._host.dtype:
-                return self._host.copy(order="F" if self.is_f_contiguous() and not self.is_c_contiguous() else "C")
+            if self._dtype == self._memory.dtype:
+                found = self._host
+                if found is not self._memory and found.nbytes == found.base.nbytes:
+                    return found
+                return found.copy(order="F" if self.is_f_contiguous() and not self.is_c_contiguous() else "C")
             ary = np.empty(self.shape, self._dtype)
         elif isinstance(ary, np.ndarray):
             self._check(ary, "copy_to_host")
@@ -135,14 +148,14 @@ class DeviceNDArray(_native.Array):
         if isinstance(ary, DeviceNDArray):
             if ary.ndim and not (ary.is_c_contiguous() or ary.is_f_contiguous()):
                 raise ValueError(errmsg_contiguous_buffer)
-            self._check(ary._host, "copy_to_device")
+            self._check(ary._memory, "copy_to_device")
             if ary.strides != self.strides and ary.ndim:
                 raise ValueError(f"incompatible strides: {self.strides} vs. {ary.strides}")
-            self._host[...] = ary._host
+            self._write(ary._host)
             return
         source = np.asanyarray(ary)
         self._check(source, "copy_to_device")
-        self._host[...] = source
+        self._write(source)
 
     def _check(self, other: np.ndarray[Any, Any], what: str) -> None:
         if other.size != self.size:
@@ -151,14 +164,24 @@ class DeviceNDArray(_native.Array):
             raise ValueError(f"incompatible shape: {self.shape} vs. {other.shape}")
 
     def __len__(self) -> int:
-        return len(self._host)
+        return len(self._memory)
 
     def __getitem__(self, item: Any) -> Any:
         """A view for slices, a NumPy scalar for an element."""
-        found = self._host[item]
-        if isinstance(found, np.ndarray) and (found.ndim or self._host.ndim == 0):
+        found = self._view(item)
+        if found is None:
+            return self._host[item]
+        if found.ndim or self._memory.ndim == 0:
             return self._as(found)
-        return found
+        return _memory.read(found, self._is_host)[()]
+
+    def _view(self, item: Any) -> Any:
+        """The memory that an index selects, without a look at the elements; None for an index that copies."""
+        items = item if isinstance(item, tuple) else (item,)
+        if not all(one is Ellipsis or one is None or isinstance(one, slice | int | np.integer) for one in items):
+            return None
+        # With an ellipsis NumPy gives a view of an element too.
+        return self._memory[item if any(one is Ellipsis for one in items) else (*items, Ellipsis)]
 
     def __setitem__(self, item: Any, value: Any) -> None:
         self.setitem(item, value)
@@ -167,14 +190,17 @@ class DeviceNDArray(_native.Array):
         return self[item]
 
     def setitem(self, item: Any, value: Any, stream: Any = 0) -> None:
-        target = self._host[item]
+        target = self._memory[item] if self._is_host else self._view(item)
         source = value._host if isinstance(value, DeviceNDArray) else np.asarray(value)
         if source.ndim > np.ndim(target):
             raise ValueError(f"Can't assign {source.ndim}-D array to {np.ndim(target)}-D self")
         for ours, theirs in zip(reversed(np.shape(target)), reversed(source.shape), strict=False):
             if theirs not in (1, ours):
                 raise ValueError(f"Can't copy sequence with size {theirs} to array axis 0 with dimension {ours}")
-        self._host[item] = source
+        if isinstance(target, np.ndarray) and (target.ndim or self._memory.ndim == 0):
+            _memory.write(target, self._is_host, source)
+        else:
+            _memory.write(self._view(item), self._is_host, source)
 
     def __iter__(self) -> Iterator[Any]:
         return (self[index] for index in range(len(self)))
@@ -192,8 +218,8 @@ class DeviceNDArray(_native.Array):
         order = kws.pop("order", "C")
         if kws:
             raise TypeError(f"unknown keyword arguments {list(kws)}")
-        found = self._host.reshape(shape, order=order)
-        if self.size and not np.shares_memory(found, self._host):
+        found = self._memory.reshape(shape, order=order)
+        if self.size and not np.shares_memory(found, self._memory):
             raise NotImplementedError("reshape would require copy")
         return self._as(found)
 
@@ -202,25 +228,25 @@ class DeviceNDArray(_native.Array):
         is_fit = self.is_c_contiguous() if order == "C" else self.is_f_contiguous() if order == "F" else True
         if self.ndim > 1 and not is_fit:
             raise NotImplementedError(f"order '{order}' of this array would need a copy")
-        return self._as(self._host.ravel(order=order) if self.ndim else self._host.reshape(1))
+        return self._as(self._memory.ravel(order=order) if self.ndim else self._memory.reshape(1))
 
     def view(self, dtype: Any) -> DeviceNDArray:
         """The same bytes as elements of another dtype."""
         dtype = np.dtype(dtype)
-        if dtype.itemsize != self._host.itemsize and self.ndim and not self.is_c_contiguous():
+        if dtype.itemsize != self._memory.itemsize and self.ndim and not self.is_c_contiguous():
             raise ValueError(
                 "To change to a dtype of a different size, the last axis must be contiguous"
-                if self.strides[-1] == self._host.itemsize
+                if self.strides[-1] == self._memory.itemsize
                 else "To change to a dtype of a different size, the last axis must be contiguous"
             )
         try:
-            return type(self)(self._host.view(dtype))
+            return type(self)(self._memory.view(dtype))
         except ValueError as error:
             raise ValueError(str(error)) from None
 
     def squeeze(self, axis: Any = None, stream: Any = 0) -> DeviceNDArray:
         """Without dimensions of one element."""
-        return self._as(np.squeeze(self._host, axis))
+        return self._as(np.squeeze(self._memory, axis))
 
     def transpose(self, axes: Any = None) -> DeviceNDArray:
         """The dimensions in another order."""
@@ -231,7 +257,7 @@ class DeviceNDArray(_native.Array):
                 raise NotImplementedError("transposing a non-2D DeviceNDArray isn't supported")
         elif axes:
             return self
-        return self._as(self._host.transpose(axes))
+        return self._as(self._memory.transpose(axes))
 
     @property
     def T(self) -> DeviceNDArray:
@@ -241,14 +267,14 @@ class DeviceNDArray(_native.Array):
         """Views of `section` elements each, the last perhaps shorter."""
         if self.ndim != 1:
             raise ValueError("only support 1d array")
-        if self._host.strides[0] != self._host.itemsize:
+        if self._memory.strides[0] != self._memory.itemsize:
             raise ValueError("only support unit stride")
         for start in range(0, self.size, section):
             yield self[start : start + section]
 
     def bind(self, stream: Any = 0) -> DeviceNDArray:
         """The same array, whose later copies use a stream."""
-        found = self._as(self._host)
+        found = self._as(self._memory)
         found.stream = stream
         return found
 
@@ -271,18 +297,23 @@ class ManagedNDArray(DeviceNDArray):
 class DeviceRecord:
     """A record on the device; fields by name."""
 
-    def __init__(self, host: np.ndarray[Any, Any], dtype: Any = None) -> None:
-        self._host = host
-        self.dtype = host.dtype if dtype is None else dtype
+    def __init__(self, memory: np.ndarray[Any, Any], dtype: Any = None) -> None:
+        self._memory = memory
+        self._is_host = not _memory.place(memory).startswith("cuda")
+        self.dtype = memory.dtype if dtype is None else dtype
         self.shape: tuple[int, ...] = ()
         self.ndim = 0
 
+    @property
+    def _host(self) -> np.ndarray[Any, Any]:
+        return _memory.read(self._memory, self._is_host)
+
     def __getitem__(self, field: str) -> Any:
-        found = self._host[field]
-        return DeviceNDArray(found) if isinstance(found, np.ndarray) and found.ndim else found[()]
+        found = self._memory[field]
+        return DeviceNDArray(found) if found.ndim else _memory.read(found, self._is_host)[()]
 
     def __setitem__(self, field: str, value: Any) -> None:
-        self._host[field] = value
+        _memory.write(self._memory[field], self._is_host, value)
 
     def copy_to_host(self, ary: Any = None, stream: Any = 0) -> Any:
         """The record as a NumPy array of no dimension."""
@@ -293,13 +324,14 @@ class DeviceRecord:
 
     def copy_to_device(self, ary: Any, stream: Any = 0) -> None:
         """Fills the record from the host."""
-        self._host[...] = ary
+        _memory.write(self._memory, self._is_host, ary)
 
 
 def _empty(shape: Any, dtype: Any, order: str = "C") -> np.ndarray[Any, Any]:
     if isinstance(shape, int | np.integer):
         shape = (int(shape),)
-    return np.empty(shape, _dtypes.device_dtype(np.dtype(dtype)), order="F" if order == "F" else "C")
+    host = np.empty(shape, _dtypes.device_dtype(np.dtype(dtype)), order="F" if order == "F" else "C")
+    return _memory.allocate(host)
 
 
 def to_device(obj: Any, stream: Any = 0, copy: bool = True, to: Any = None) -> Any:
@@ -311,18 +343,19 @@ def to_device(obj: Any, stream: Any = 0, copy: bool = True, to: Any = None) -> A
     if isinstance(obj, DeviceNDArray):
         return obj
     if isinstance(obj, np.void):
-        record = _empty((), obj.dtype)
-        record[...] = obj
-        return DeviceRecord(record, obj.dtype)
+        made = DeviceRecord(_empty((), obj.dtype), obj.dtype)
+        made.copy_to_device(obj)
+        return made
     source = np.array(obj, copy=None, subok=True)
     if any(stride < 0 for stride in source.strides):
         source = source.copy()
     dtype = _dtypes.device_dtype(source.dtype)
     # The same strides, so that copies in both directions are one move of memory.
-    target = np.empty_like(source, dtype=dtype, order="K", subok=False)
+    target = _memory.allocate(np.empty_like(source, dtype=dtype, order="K", subok=False))
+    made = DeviceNDArray(target, source.dtype, stream)
     if copy:
-        target[...] = source
-    return DeviceNDArray(target, source.dtype, stream)
+        made._write(source)
+    return made
 
 
 def auto_device(obj: Any, stream: Any = 0, copy: bool = True) -> tuple[Any, bool]:
@@ -339,12 +372,12 @@ def device_array(shape: Any, dtype: Any = np.float64, strides: Any = None, order
 
 def device_array_like(ary: Any, stream: Any = 0) -> Any:
     """A device array of the shape, dtype and order of another; its elements are not set."""
-    host = ary._host if isinstance(ary, DeviceNDArray) else np.asanyarray(ary)
+    host = ary._memory if isinstance(ary, DeviceNDArray) else np.asanyarray(ary)
     # Broadcast and strided arrays get the memory that they need, in the same order.
     order = "F" if host.flags["F_CONTIGUOUS"] and not host.flags["C_CONTIGUOUS"] else "C"
     if order == "C" and not host.flags["C_CONTIGUOUS"]:
         made = np.empty_like(host, dtype=_dtypes.device_dtype(host.dtype), order="K", subok=False)
-        return DeviceNDArray(made, ary.dtype)
+        return DeviceNDArray(_memory.allocate(made), ary.dtype)
     return DeviceNDArray(_empty(host.shape, host.dtype, order), ary.dtype)
 
 
@@ -355,7 +388,7 @@ def pinned_array(shape: Any, dtype: Any = np.float64, strides: Any = None, order
 
 def pinned_array_like(ary: Any) -> Any:
     """As `pinned_array`, in the shape and dtype of another array."""
-    return np.empty_like(ary._host if isinstance(ary, DeviceNDArray) else ary)
+    return np.empty_like(ary._memory if isinstance(ary, DeviceNDArray) else ary)
 
 
 class _HostArray(np.ndarray[Any, Any]):
@@ -379,12 +412,12 @@ def mapped_array(
     wc: bool = False,
 ) -> Any:
     """A NumPy array that kernels use in place."""
-    return pinned_array(shape, dtype, strides, order).view(_HostArray)
+    return _memory.allocate(pinned_array(shape, dtype, strides, order), "pinned").view(_HostArray)
 
 
 def mapped_array_like(ary: Any, stream: Any = 0, portable: bool = False, wc: bool = False) -> Any:
     """As `mapped_array`, in the shape and dtype of another array."""
-    return pinned_array_like(ary).view(_HostArray)
+    return _memory.allocate(pinned_array_like(ary), "pinned").view(_HostArray)
 
 
 def managed_array(
@@ -396,7 +429,7 @@ def managed_array(
     attach_global: bool = True,
 ) -> Any:
     """A NumPy array whose memory moves to where it is used."""
-    return mapped_array(shape, dtype, strides, order)
+    return _memory.allocate(pinned_array(shape, dtype, strides, order), "managed").view(_HostArray)
 
 
 @contextlib.contextmanager
@@ -411,8 +444,12 @@ def pinned(*arylist: Any) -> Iterator[None]:
 @contextlib.contextmanager
 def mapped(*arylist: Any, **kws: Any) -> Iterator[Any]:
     """NumPy arrays as device arrays over the same memory, for the block."""
-    made = [DeviceNDArray(ary) for ary in arylist]
+    # Memory that is there already cannot be reached from a GPU: a copy goes there and back.
+    made = [DeviceNDArray(ary) if _devices.gpu() is None else to_device(ary) for ary in arylist]
     yield made[0] if len(made) == 1 else made
+    if _devices.gpu() is not None:
+        for ary, one in zip(arylist, made, strict=True):
+            one.copy_to_host(ary)
 
 
 def is_cuda_array(obj: Any) -> bool:
@@ -431,7 +468,12 @@ def as_cuda_array(obj: Any, sync: bool = True) -> Any:
 
 def from_cuda_array_interface(desc: Any, owner: Any = None, sync: bool = True) -> Any:
     """A device array from a description of memory on a CUDA device, which the CPU device cannot read."""
-    raise RuntimeError("memory of a CUDA device cannot be used on the device `cpu`")
+    ordinal = _devices.gpu()
+    if ordinal is None:
+        raise RuntimeError("memory of a CUDA device cannot be used on the device `cpu`")
+    if sync and desc.get("stream"):
+        _native.cuda_order(ordinal, desc["stream"], True)
+    return DeviceNDArray(_memory.described(desc, owner))
 
 
 def open_ipc_array(*args: Any, **kwargs: Any) -> Any:

@@ -1,8 +1,8 @@
 """Devices and contexts, and which device launches run on.
 
-Launches run on the CPU device where there is no GPU, with `GRIDSTRIDE_DEVICE=cpu`, or with `NUMBA_ENABLE_CUDASIM=1`;
-`GRIDSTRIDE_DEVICE=interp` runs them in the interpreter. What a program asks about the device is answered there as
-numba-cuda's simulator answers it.
+Launches run on the GPU where there is one, else on the CPU device, as they do with `GRIDSTRIDE_DEVICE=cpu` and with
+`NUMBA_ENABLE_CUDASIM=1`; `GRIDSTRIDE_DEVICE=interp` runs them in the interpreter. What a program asks about the CPU
+device is answered as numba-cuda's simulator answers it.
 """
 
 from __future__ import annotations
@@ -19,21 +19,39 @@ import numpy as np
 
 from gridstride import _native
 
-_LAUNCH_DEVICE = "interp" if os.environ.get("GRIDSTRIDE_DEVICE") == "interp" else "cpu"
+_launch_device: str | None = None
 
 ComputeCapability = namedtuple("ComputeCapability", ["major", "minor"])
 
 
 def launch_device() -> str:
-    """The alias of the device that launches run on."""
-    return _LAUNCH_DEVICE
+    """The alias of the device that launches run on: the package's default device, unless the simulator is asked for."""
+    global _launch_device
+    if _launch_device is None:
+        from gridstride import _device
+        from gridstride.numba import config
+
+        chosen = "cpu" if config.ENABLE_CUDASIM else _device.get_device().alias
+        _launch_device = chosen
+    return _launch_device
+
+
+def gpu() -> int | None:
+    """The number of the GPU that launches run on; None where they run on the CPU."""
+    name = _launch_device or launch_device()
+    return int(name[5:]) if name.startswith("cuda:") else None
+
+
+def _wait() -> None:
+    ordinal = gpu()
+    if ordinal is not None:
+        _native.cuda_synchronize(ordinal)
 
 
 class Device:
     """A device and its attributes, by CUDA's upper-case names."""
 
     id = 0
-    COMPUTE_CAPABILITY = compute_capability = ComputeCapability(5, 2)
     MAX_THREADS_PER_BLOCK = 1024
     MAX_BLOCK_DIM_X = MAX_BLOCK_DIM_Y = 1024
     MAX_BLOCK_DIM_Z = 64
@@ -49,11 +67,22 @@ class Device:
 
     @property
     def name(self) -> bytes:
-        return _native.cpu_name().encode()
+        ordinal = gpu()
+        return (_native.cpu_name() if ordinal is None else _native.cuda_properties(ordinal)["name"]).encode()
 
     @property
     def MULTIPROCESSOR_COUNT(self) -> int:
-        return _native.get_num_threads()
+        ordinal = gpu()
+        return _native.get_num_threads() if ordinal is None else _native.cuda_properties(ordinal)["sm_count"]
+
+    @property
+    def compute_capability(self) -> ComputeCapability:
+        ordinal = gpu()
+        if ordinal is None:
+            return ComputeCapability(5, 2)
+        return ComputeCapability(*divmod(_native.cuda_properties(ordinal)["arch"], 10))
+
+    COMPUTE_CAPABILITY = compute_capability
 
     def get_primary_context(self) -> Context:
         """The context that programs share."""
@@ -84,6 +113,9 @@ class Context:
 
     def get_memory_info(self) -> Any:
         """Free and total bytes of memory."""
+        ordinal = gpu()
+        if ordinal is not None:
+            return _Memory(*_native.cuda_memory(ordinal))
         page = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
         if not hasattr(os, "sysconf"):
             return _Memory(sys.maxsize, sys.maxsize)
@@ -107,6 +139,7 @@ class Context:
 
     def synchronize(self) -> None:
         """Waits until the device is done."""
+        _wait()
 
     def push(self) -> None:
         """Makes this context the current one."""
@@ -199,6 +232,7 @@ get_context = current_context
 
 def synchronize() -> None:
     """Waits until the device is done."""
+    _wait()
 
 
 def close() -> None:

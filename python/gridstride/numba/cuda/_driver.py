@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gridstride.numba.cuda import _memory
 from gridstride.numba.cuda._arrays import DeviceNDArray
 from gridstride.numba.cuda._devices import synchronize
 from gridstride.numba.cuda._streams import Event, Stream
@@ -41,12 +42,12 @@ class NvrtcError(Exception):
 
 def host_to_device(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
     """Copies bytes from a host array to a device array."""
-    _bytes(dst)[:size] = _bytes(src)[:size]
+    _set(dst, size, _bytes(src)[:size])
 
 
 def device_to_host(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
     """Copies bytes from a device array to a host array."""
-    _bytes(dst)[:size] = _bytes(src)[:size]
+    _set(dst, size, _bytes(src)[:size])
 
 
 device_to_device = device_to_host
@@ -54,7 +55,14 @@ device_to_device = device_to_host
 
 def device_memset(dst: Any, val: int, size: int, stream: Any = 0) -> None:
     """Sets bytes of a device array."""
-    _bytes(dst)[:size] = val
+    _set(dst, size, val)
+
+
+def _set(array: Any, size: int, values: Any) -> None:
+    if isinstance(array, DeviceNDArray):
+        _memory.write(array._memory.reshape(-1).view(np.uint8)[:size], array._is_host, values)
+    else:
+        _bytes(array)[:size] = values
 
 
 def _bytes(array: Any) -> np.ndarray[Any, Any]:

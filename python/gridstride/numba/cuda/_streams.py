@@ -1,7 +1,7 @@
 """Streams, events and deferred clean-up.
 
 Launches and copies on the CPU device are done when the call returns, so that a stream there is only a name: waiting for
-it is waiting for nothing.
+it is waiting for nothing. On a GPU the launches of all streams are one queue, in the order of the calls.
 """
 
 from __future__ import annotations
@@ -10,6 +10,9 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
+
+from gridstride import _native
+from gridstride.numba.cuda import _devices
 
 
 class Stream:
@@ -38,6 +41,7 @@ class Stream:
 
     def synchronize(self) -> None:
         """Waits until everything on the stream is done."""
+        _devices.synchronize()
 
     @contextlib.contextmanager
     def auto_synchronize(self) -> Iterator[Stream]:
@@ -94,23 +98,35 @@ class Event:
     def __init__(self, timing: bool = True) -> None:
         self.timing = timing
         self._moment = 0.0
+        self._event: Any = None
 
     def record(self, stream: Any = 0) -> None:
         """Marks the moment when what is on the stream now is done."""
-        self._moment = time.perf_counter()
+        ordinal = _devices.gpu()
+        if ordinal is None:
+            self._moment = time.perf_counter()
+        else:
+            from gridstride import _device
+
+            self._event = _native.CudaEvent(ordinal, self.timing)
+            self._event.record(_device.get_device(f"cuda:{ordinal}").stream)
 
     def synchronize(self) -> None:
         """Waits for the moment."""
+        if self._event is not None:
+            self._event.synchronize()
 
     def wait(self, stream: Any = 0) -> None:
         """Makes a stream wait for the moment."""
 
     def query(self) -> bool:
         """Whether the moment has passed."""
-        return True
+        return self._event is None or self._event.is_complete
 
     def elapsed_time(self, other: Event) -> float:
         """Milliseconds from this moment to another."""
+        if self._event is not None and other._event is not None:
+            return self._event.elapsed(other._event)
         return (other._moment - self._moment) * 1e3
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from gridstride.numba import _dtypes, types
 from gridstride.numba.cuda import _generated, _signatures
-from gridstride.numba.cuda._arrays import DeviceNDArray, device_array, to_device
+from gridstride.numba.cuda._arrays import DeviceNDArray, _HostArray, device_array, to_device
 from gridstride.numba.cuda.dispatcher import Dispatcher, jit
 
 _THREADS = 256
@@ -31,6 +31,13 @@ def _blocks(n: int) -> int:
 
 def _is_device(value: Any) -> bool:
     return isinstance(value, DeviceNDArray) or hasattr(value, "__cuda_array_interface__")
+
+
+def _set(target: Any, values: Any) -> None:
+    if isinstance(target, DeviceNDArray):
+        target._write(values)
+    else:
+        np.asarray(target)[...] = values
 
 
 def _on_host(value: Any) -> np.ndarray[Any, Any]:
@@ -102,13 +109,13 @@ class DUFunc:
         n = result.size
         if n:
             flat = [_flat(host, dtype, shape) for host, dtype in zip(hosts, dtypes, strict=True)]
-            values = [DeviceNDArray(one) for one in (*flat, result.reshape(-1))]
+            values = [one.view(_HostArray) for one in (*flat, result.reshape(-1))]
             self._kernel.launch(self._kernel._quiet(_blocks(n), _THREADS, stream), (*values, n))
         if out is not None:
-            _on_host(out)[...] = result
+            _set(out, result)
             return out
         if on_device:
-            return DeviceNDArray(result)
+            return to_device(result)
         return result if shape else result[()]
 
     def _loop(self, hosts: list[np.ndarray[Any, Any]], args: Any) -> _Loop:
@@ -245,9 +252,9 @@ class GUFunc:
             self._kernel.launch(self._kernel._quiet(_blocks(n), _THREADS, stream), (*values, n))
         if outs:
             for target, result in zip(outs, results, strict=True):
-                _on_host(target)[...] = result
+                _set(target, result)
             return outs[0] if len(outs) == 1 else tuple(outs)
-        given = [DeviceNDArray(result) if on_device else result if result.ndim else result[()] for result in results]
+        given = [to_device(result) if on_device else result if result.ndim else result[()] for result in results]
         return given[0] if len(given) == 1 else tuple(given)
 
     def _loop(self, hosts: list[np.ndarray[Any, Any]]) -> _Loop:

@@ -1,0 +1,101 @@
+"""Memory of the device that launches run on: NumPy's on the CPU, a GPU's otherwise.
+
+On a GPU an array's memory is described by a NumPy array over its address. That array is for shapes, strides and slices
+alone: what lies there is read by `read` and written by `write`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gridstride import _native
+from gridstride.numba.cuda import _devices
+
+
+class _Owner:
+    """NumPy keeps this object, and so the memory, as the base of its view."""
+
+    __slots__ = ("__array_interface__", "buffer")
+
+    def __init__(self, buffer: Any, n_bytes: int) -> None:
+        self.buffer = buffer
+        self.__array_interface__ = {"version": 3, "typestr": "|u1", "shape": (n_bytes,), "data": (buffer.ptr, False)}
+
+
+class _Described:
+    """Another library's memory, by its own description."""
+
+    __slots__ = ("__array_interface__", "owner")
+
+    def __init__(self, description: Any, owner: Any) -> None:
+        self.owner = owner
+        wanted = ("shape", "typestr", "descr", "data", "strides")
+        self.__array_interface__ = {name: description[name] for name in wanted if name in description}
+        self.__array_interface__["version"] = 3
+
+
+def described(description: Any, owner: Any) -> np.ndarray[Any, Any]:
+    """Memory by a `__cuda_array_interface__`."""
+    return np.asarray(_Described(description, owner))
+
+
+def allocate(like: np.ndarray[Any, Any], kind: str = "device") -> np.ndarray[Any, Any]:
+    """New memory with the dtype, shape and strides of an array: of the device, or "pinned" or "managed"."""
+    ordinal = _devices.gpu()
+    if ordinal is None or like.size == 0:
+        return like
+    flat = np.asarray(_Owner(_native.CudaBuffer(ordinal, like.nbytes, kind), like.nbytes))
+    return np.ndarray(like.shape, like.dtype, flat, 0, like.strides)
+
+
+def place(memory: np.ndarray[Any, Any]) -> str:
+    """What the place of memory is called."""
+    ordinal = _devices.gpu()
+    if ordinal is None:
+        return "cpu"
+    found = _native.cuda_place(memory.__array_interface__["data"][0])
+    return f"managed:{ordinal}" if found == "managed" else found
+
+
+def _span(memory: np.ndarray[Any, Any]) -> tuple[int, int, int]:
+    """The first byte of an array's memory, the bytes that it spans, and those before its first element."""
+    first = memory.__array_interface__["data"][0]
+    low = high = 0
+    for extent, stride in zip(memory.shape, memory.strides, strict=True):
+        low += min((extent - 1) * stride, 0)
+        high += max((extent - 1) * stride, 0)
+    return first + low, high - low + memory.itemsize, -low
+
+
+def read(memory: np.ndarray[Any, Any], is_host: bool) -> np.ndarray[Any, Any]:
+    """An array's elements for the host: the memory itself where the host reads it, once the device is done."""
+    ordinal = _devices.gpu()
+    if ordinal is None or memory.size == 0:
+        return memory
+    if is_host:
+        _native.cuda_synchronize(ordinal)
+        return memory
+    address, n_bytes, before = _span(memory)
+    raw = np.empty(n_bytes, np.uint8)
+    _native.cuda_download(ordinal, raw.__array_interface__["data"][0], address, n_bytes)
+    return np.ndarray(memory.shape, memory.dtype, raw, before, memory.strides)
+
+
+def write(memory: np.ndarray[Any, Any], is_host: bool, values: Any) -> None:
+    """Sets an array's elements."""
+    host = read(memory, is_host) if is_host or _devices.gpu() is None else _staged(memory)
+    host[...] = values
+    if host is not memory and memory.size:
+        address, n_bytes, _ = _span(memory)
+        raw = host.base if isinstance(host.base, np.ndarray) else host
+        _native.cuda_upload(_devices.gpu(), address, raw.__array_interface__["data"][0], n_bytes)
+
+
+def _staged(memory: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Host memory for all bytes that an array spans; what lies between its elements is kept."""
+    address, n_bytes, before = _span(memory) if memory.size else (0, 0, 0)
+    if n_bytes != memory.nbytes:
+        return read(memory, False)
+    return np.ndarray(memory.shape, memory.dtype, np.empty(n_bytes, np.uint8), before, memory.strides)
