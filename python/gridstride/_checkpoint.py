@@ -14,8 +14,8 @@ def loop(tape: Any, steps: int, every: int, memory: int | None, progress: bool) 
     try:
         for step in range(steps):
             if step == 2 and memory is not None:
-                # Two steps, since most loops write to two states in turn. Half of it is what one step overwrites.
-                every, inner = division(steps, (tape.saved_bytes - before + 1) // 2, memory)
+                # After two steps, since most loops write to two states in turn.
+                every, inner = division(steps, tape.saved_bytes - before, memory)
                 tape._split(inner)
             if step > 0:
                 tape._step(step % every == 0)
@@ -26,11 +26,11 @@ def loop(tape: Any, steps: int, every: int, memory: int | None, progress: bool) 
         tape._end_stretch()
 
 
-def division(steps: int, step_bytes: int, memory: int) -> tuple[int, list[int]]:
+def division(steps: int, state: int, memory: int) -> tuple[int, list[int]]:
     """Steps of a part, and of the parts of parts, so that all that is held at a time fits into `memory`.
 
-    Of `n` levels each holds as many states as it has parts. Two states are held of each part, since a loop mostly
-    writes to two in turn. Raises `RuntimeError` where no number of levels fits.
+    Each part holds what it overwrites, `state` bytes; each step of a part that runs again holds as much at most. Raises
+    `RuntimeError` where no number of levels fits.
     """
     least = 0
     for levels in range(1, max(2, steps.bit_length())):
@@ -39,15 +39,12 @@ def division(steps: int, step_bytes: int, memory: int) -> tuple[int, list[int]]:
         for _ in range(levels):
             size = max(1, -(-size // parts))
             sizes.append(size)
-        held = (
-            2 * sum(-(-whole // part) for whole, part in zip([steps, *sizes], sizes, strict=False)) + sizes[-1]
-        ) * step_bytes
+        n_parts = sum(-(-whole // part) for whole, part in zip([steps, *sizes], sizes, strict=False))
+        held = (n_parts + sizes[-1]) * state
         if held <= memory:
             return sizes[0], sizes[1:]
         least = held if least == 0 else min(least, held)
-    raise RuntimeError(
-        f"{steps} steps that overwrite {step_bytes} bytes each need at least {least} bytes, not {memory}"
-    )
+    raise RuntimeError(f"{steps} steps that overwrite {state} bytes need at least {least} bytes, not {memory}")
 
 
 def _bars(steps: int, every: int) -> tuple[Callable[[], Any], Callable[[], Any]]:

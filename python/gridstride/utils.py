@@ -209,9 +209,10 @@ def _spread(source: array, incoming: np.ndarray, axis: int | None, count: int) -
     if axis is not None:
         part = (slice(None),) * axis + (slice(count),)
         target[part] += incoming[part]
-        return
-    at = np.unravel_index(np.arange(count), source.shape)
-    target[at] += incoming[at]
+    else:
+        at = np.unravel_index(np.arange(count), source.shape)
+        target[at] += incoming[at]
+    source.grad._store(target)
 
 
 def array_cast(in_array: array, out_array: array, count: int | None = None) -> None:
