@@ -236,7 +236,9 @@ def _put(dest: Any, src: Any, stream: Any) -> None:
     elif isinstance(dest, _indexed.indexedarray):
         dest._assign(src._np())
     else:
-        np.copyto(dest._np(), src._np())
+        target, values = dest._np(), src._np()
+        # NumPy itself looks for overlaps only where the strides run against each other.
+        np.copyto(target, values.copy() if np.may_share_memory(target, values) else values)
 
 
 def from_numpy(

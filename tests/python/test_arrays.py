@@ -409,3 +409,9 @@ def test_wrong_arguments():
         wp.zeros(3, device="cuda:99")
     with pytest.raises(RuntimeError, match="expected 2 dimensions, the data has 1"):
         wp.array2d([1.0, 2.0], dtype=float)
+
+
+def test_overlapping_copies_of_other_strides():
+    a = wp.array([0, 1, 2, 3, 4, 5], dtype=int)
+    wp.copy(a[::2], a[:3])
+    assert a.list() == [0, 1, 1, 3, 2, 5]
