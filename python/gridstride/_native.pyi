@@ -248,7 +248,8 @@ def adjoint_facts(
 ) -> list[dict[str, bool]]:
     """What the kernel's adjoint kernel does with each argument.
 
-    reads: it loads from the array, which must hold what it held before the launch; loads: the kernel loads from it;
+    reads: it loads from the array, which must hold what it held before the launch; reads_after: what it held after it;
+    loads: the kernel loads from it;
     writes: the kernel writes to it (and
     the adjoint kernel may, where it reads it too: pass a copy); adjoint: it takes an adjoint; adds_only: every write is
     an atomic addition, so that what was there before keeps its adjoint. Raises `CompileError` where there is no

@@ -26,16 +26,19 @@ from gridstride import _device, _launch, _types
 from gridstride._array import array
 from gridstride._jax_function import jax_function as jax_function
 from gridstride._kernel import Kernel
+from gridstride._tangents import hvp, jvp
 from gridstride._tape import Tape
 from gridstride._torch_function import torch_function as torch_function
 
 __all__ = [
     "gradcheck",
     "gradcheck_tape",
+    "hvp",
     "jacobian",
     "jacobian_fd",
     "jacobian_plot",
     "jax_function",
+    "jvp",
     "torch_function",
 ]
 

@@ -191,3 +191,88 @@ def test_what_a_launch_needs_before(device):
     x, y = rng.uniform(0.2, 1.0, 4), rng.uniform(0.1, 0.9, 4)
     check(in_place_for_long, 4, (x, np.array([0, 3, 100, 47], dtype=np.int32), y), device)
     check(extremes, 4, (x, np.array([1, 0, 1, 1], dtype=np.int32), np.array([0.9, 0.01, 0.3, 0.4])), device)
+
+
+@wp.struct
+class Holder:
+    values: wp.array(dtype=f64)
+
+
+@wp.kernel
+def write_inside(holders: wp.array(dtype=Holder), x: wp.array(dtype=f64)):
+    holders[0].values[wp.tid()] = x[wp.tid()]
+
+
+def test_an_array_inside_of_an_element_is_refused():
+    types = [annotation for _, annotation in write_inside._annotations.items()]
+    with pytest.raises(wp.CompileError, match="no-gradient.*part of an array's element"):
+        _native.adjoint_facts(write_inside, types)
+
+
+@wp.kernel
+def long_loop(x: wp.array(dtype=f64), n: wp.array(dtype=wp.int32), y: wp.array(dtype=f64)):
+    i = wp.tid()
+    s = x[i]
+    for _ in range(n[i]):
+        s = s * f64(0.999) + wp.sin(s) * f64(0.01) * x[i]
+    y[i] = s
+
+
+def test_long_loops_take_the_memory_of_short_ones():
+    # More rounds than slots, than slots squared, and none.
+    rng = np.random.default_rng(5)
+    x, y = rng.uniform(0.2, 1.0, 4), rng.uniform(0.1, 0.9, 4)
+    check(long_loop, 4, (x, np.array([0, 33, 700, 3000], dtype=np.int32), y), "cpu")
+
+
+@wp.kernel
+def two_names(x: wp.array(dtype=f64), y: wp.array(dtype=f64), z: wp.array(dtype=f64)):
+    i = wp.tid()
+    z[i] = x[i]
+    for k in range(4):
+        y[i] = wp.sin(x[i]) + z[i] * f64(0.5)
+        if k == 2:
+            z[i] = x[i] * y[i]
+    z[i] = z[i] + x[i]
+
+
+@pytest.mark.parametrize("device", ["interp", "cpu"])
+def test_two_arguments_over_the_same_memory(device):
+    rng = np.random.default_rng(9)
+    start, seed = rng.uniform(0.2, 1.0, (2, 3)), rng.normal(size=(2, 3))
+
+    def loss(both, z):
+        both, z = wp.array(both, dtype=f64), wp.array(z, dtype=f64)
+        wp.launch(two_names, 3, [both, both, z])
+        return float((both.numpy() * seed[0]).sum() + (z.numpy() * seed[1]).sum())
+
+    both, z = wp.array(start[0], dtype=f64), wp.array(start[1], dtype=f64)
+    d_both, d_z = wp.array(seed[0], dtype=f64), wp.array(seed[1], dtype=f64)
+    _native.launch_adjoint(two_names, 3, [both, both, z], [d_both, d_both, d_z], device)
+    h = 1e-6
+    for found, which in ((d_both.numpy(), 0), (d_z.numpy(), 1)):
+        for at in range(3):
+            high, low = start.copy(), start.copy()
+            high[which, at] += h
+            low[which, at] -= h
+            expected = (loss(*high) - loss(*low)) / (2 * h)
+            np.testing.assert_allclose(found[at], expected, rtol=1e-6, atol=1e-8)
+
+
+@wp.kernel
+def halves(a: wp.float16, x: wp.array(dtype=wp.vec3h), y: wp.array(dtype=wp.float16)):
+    i = wp.tid()
+    y[i] = wp.dot(x[i], x[i]) * a + wp.sin(x[i][1])
+
+
+@pytest.mark.parametrize("device", ["interp", "cpu"])
+def test_half_precision(device):
+    values = np.array([[0.5, 1.0, -0.25], [2.0, -1.0, 0.125]])
+    x, y = wp.array(values, dtype=wp.vec3h), wp.zeros(2, dtype=wp.float16)
+    da, dx = wp.zeros(1, dtype=wp.float16), wp.zeros(2, dtype=wp.vec3h)
+    dy = wp.array([1.0, 2.0], dtype=wp.float16)
+    _native.launch_adjoint(halves, 2, [1.5, x, y], [da, dx, dy], device)
+    expected = 2 * 1.5 * values * [[1.0], [2.0]]
+    expected[:, 1] += np.cos(values[:, 1]) * [1.0, 2.0]
+    np.testing.assert_allclose(dx.numpy().astype(float), expected, rtol=3e-3)
+    np.testing.assert_allclose(da.numpy().astype(float), [(values**2).sum(1) @ [1.0, 2.0]], rtol=3e-3)

@@ -109,7 +109,7 @@ def test_a_replay_function_gives_what_was_given_before(device):
     counter, slots = wp.zeros(1, dtype=int), wp.zeros(n, dtype=int)
     wp.launch(scatter, n, [x, counter, slots, y])
     facts = _native.adjoint_facts(scatter, [x, counter, slots, y])
-    assert facts[1]["writes"] and not facts[1]["reads"] and facts[2]["reads"]
+    assert facts[1]["writes"] and not facts[1]["reads"] and facts[2]["reads_after"]
     seed = np.arange(n, dtype=np.float32)
     dx, *_ = adjoints(scatter, n, [x, counter, slots, y], [np.zeros(n, np.float32), None, None, seed], device)
     expected = 2.0 * x.numpy() * (np.arange(n) + 1) * seed[slots.numpy()]
@@ -142,3 +142,18 @@ def test_a_function_of_arrays(device):
     (dx, none) = adjoints(use_put, 2, [x, y], [[0.5, 0.0], None], device)
     np.testing.assert_array_equal(dx, [0.5, 0.0])
     assert none is None
+
+
+def test_a_tape_keeps_what_a_replay_function_reads():
+    n = 20
+    x = wp.array(np.arange(n, dtype=np.float32), dtype=float, requires_grad=True)
+    y = wp.zeros(n, dtype=float, requires_grad=True)
+    counter, slots = wp.zeros(1, dtype=int), wp.zeros(n, dtype=int)
+    with wp.Tape() as tape:
+        wp.launch(scatter, n, [x, counter, slots, y])
+        taken = slots.numpy().copy()
+        # What it left there is overwritten before it is asked for.
+        slots.fill_(0)
+    seed = np.arange(n, dtype=np.float32)
+    tape.backward(grads={y: wp.array(seed, dtype=float)})
+    np.testing.assert_allclose(x.grad.numpy(), 2.0 * x.numpy() * (np.arange(n) + 1) * seed[taken], rtol=1e-6)

@@ -7,10 +7,10 @@
 //! | a[i] += x | dx += da[i] |
 //! | a[i] = max(a[i], x) | the thread whose x is what the element holds in the end takes da[i] |
 
-use crate::memory::element;
+use crate::memory::{Root, element, roots};
 use crate::sweep::Sweep;
 use crate::tangent::{components, has_arrays, has_floats, zero};
-use ir::{AtomicOp, Attr, Builder, Inst, Op, PathElem, Type, TypeKind, Value};
+use ir::{AtomicOp, Attr, Builder, Inst, Op, PathElem, Type, TypeKind, Value, ValueDef};
 
 /// A place in an array: indices, and the path to a piece of the element.
 #[derive(Clone, Debug)]
@@ -95,7 +95,7 @@ impl Sweep<'_> {
         if !has_floats(ty) {
             return;
         }
-        let Some(array) = self.adjoint_array(inst) else { return };
+        let Some(array) = self.adjoint_array(inst) else { return self.refuse_nested(inst) };
         let Some(access) = ir::path::split(inst, self.primal.ty(inst.operands[0])) else { return };
         let place = Place {
             array,
@@ -133,6 +133,31 @@ impl Sweep<'_> {
                 self.refuse(inst, "`atomic_cas` of floats has no gradient")
                     .help("use `atomic_add`, `atomic_min` or `atomic_max`");
             }
+        }
+    }
+
+    /// An array that is itself part of an array's element has its adjoint nowhere that the kernel could find it.
+    fn refuse_nested(&mut self, inst: &Inst) {
+        let is_nested = roots(self.primal, inst.operands[0]).contains(&Root::Unknown);
+        let matters = match (inst.op, inst.results.first(), inst.operands.last()) {
+            (Op::Load, Some(&result), _) => self.is_loaded(inst.operands[0]) && self.activity.is_useful[result.index()],
+            (_, _, Some(&value)) => self.activity.varies[value.index()],
+            _ => false,
+        };
+        if is_nested && matters {
+            self.refuse(inst, "the gradient of an array that is part of an array's element is not known")
+                .help("pass the array as an argument of the kernel, or in a struct that is one");
+        }
+    }
+
+    /// Whether an array value was loaded from memory.
+    fn is_loaded(&self, array: Value) -> bool {
+        let ValueDef::Result(id, _) = self.primal.def(array) else { return false };
+        let inst = self.primal.inst(id);
+        match inst.op {
+            Op::Load => true,
+            Op::Row | Op::Subarray | Op::Extract => self.is_loaded(inst.operands[0]),
+            _ => false,
         }
     }
 

@@ -48,6 +48,8 @@ pub struct Adjoint {
 pub struct Fact {
     /// It loads from the array, as it was before the launch.
     pub reads: bool,
+    /// It loads from the array, as it was after the launch: a replay function reads what its function left there.
+    pub reads_after: bool,
     /// The kernel loads from the array.
     pub loads: bool,
     /// The kernel writes to the array.
@@ -85,7 +87,7 @@ pub fn reverse(module: &Module, custom: &[CustomGradient], request: &Request) ->
     if !refused.is_empty() {
         return Err(refused);
     }
-    let facts = facts(&forward, &out, &adjoints);
+    let facts = facts(&forward, &whole.primal, &out, &adjoints);
     let primer = match extremes.as_slice() {
         [] => None,
         extremes => Some(whole.in_module(primer(forward, &out, extremes, aliases)?)),
@@ -339,8 +341,8 @@ fn refuse_orders(primal: &Function, out: &Function, atomics: &[(InstId, InstId)]
     }
 }
 
-fn facts(primal: &Function, out: &Function, adjoints: &[Option<Type>]) -> Vec<Fact> {
-    let mut facts = vec![Fact { only_adds: true, ..Fact::default() }; primal.params.len()];
+fn facts(forward: &Function, primal: &Function, out: &Function, adjoints: &[Option<Type>]) -> Vec<Fact> {
+    let mut facts = vec![Fact { only_adds: true, ..Fact::default() }; forward.params.len()];
     let mark = |facts: &mut [Fact], func: &Function, array: Value, set: &dyn Fn(&mut Fact)| {
         for root in roots(func, array) {
             match root {
@@ -358,20 +360,30 @@ fn facts(primal: &Function, out: &Function, adjoints: &[Option<Type>]) -> Vec<Fa
             mark(&mut facts, out, inst.operands[0], &|fact| fact.reads = true);
         }
     }
-    for (_, inst) in listed(primal) {
+    for (_, inst) in listed(forward) {
         if matches!(inst.op, Op::Load) {
-            mark(&mut facts, primal, inst.operands[0], &|fact| fact.loads = true);
+            mark(&mut facts, forward, inst.operands[0], &|fact| fact.loads = true);
         }
         let is_add = matches!(inst.attr, Attr::Atomic(ir::AtomicOp::Add | ir::AtomicOp::Sub, _));
         if matches!(inst.op, Op::Store | Op::Atomic | Op::AtomicCas) {
-            mark(&mut facts, primal, inst.operands[0], &|fact| {
+            mark(&mut facts, forward, inst.operands[0], &|fact| {
                 fact.writes = true;
                 fact.only_adds &= is_add;
             });
         }
     }
-    for fact in &mut facts {
+    let mut is_written_again = vec![Fact::default(); facts.len()];
+    for (_, inst) in listed(primal) {
+        if matches!(inst.op, Op::Store | Op::Atomic | Op::AtomicCas) {
+            mark(&mut is_written_again, primal, inst.operands[0], &|fact| fact.writes = true);
+        } else if inst.op == Op::Call {
+            is_written_again.iter_mut().for_each(|fact| fact.writes = true);
+        }
+    }
+    for (fact, again) in facts.iter_mut().zip(&is_written_again) {
         fact.only_adds &= fact.writes;
+        fact.reads_after = fact.reads && fact.writes && !again.writes;
+        fact.reads &= !fact.reads_after;
     }
     facts
 }

@@ -55,6 +55,7 @@ pub(crate) fn adjoint_facts<'py>(
         for fact in &unit.facts {
             let entry = PyDict::new(py);
             entry.set_item("reads", fact.reads)?;
+            entry.set_item("reads_after", fact.reads_after)?;
             entry.set_item("loads", fact.loads)?;
             entry.set_item("writes", fact.writes)?;
             entry.set_item("adjoint", fact.has_adjoint)?;

@@ -24,6 +24,8 @@ use std::sync::{Arc, Mutex};
 pub(crate) struct ParamFacts {
     /// The backward pass reads the array's values from before the launch.
     pub(crate) reads: bool,
+    /// The backward pass reads the array's values from after the launch.
+    pub(crate) reads_after: bool,
     /// The kernel loads from it.
     pub(crate) loads: bool,
     /// The kernel writes to it.
@@ -78,6 +80,7 @@ impl Facts {
             let fact = unit.as_ref().map(|unit| unit.facts[index]);
             ParamFacts {
                 reads: fact.is_some_and(|fact| fact.reads),
+                reads_after: fact.is_some_and(|fact| fact.reads_after),
                 loads: fact.is_none_or(|fact| fact.loads),
                 writes: written[index],
                 only_adds: fact.is_some_and(|fact| fact.only_adds),

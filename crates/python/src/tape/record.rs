@@ -87,8 +87,11 @@ pub(crate) fn before(py: Python<'_>, launching: &Launching<'_, '_>) -> PyResult<
 
 /// The launch has run.
 pub(crate) fn after(pending: Option<Pending>) {
-    if let Some(Pending { tape, launch }) = pending {
-        tape.edit(|state| state.entries.push(Entry::Launch(launch)));
+    if let Some(Pending { tape, mut launch }) = pending {
+        tape.edit(|state| {
+            hold_after(state, &mut launch);
+            state.entries.push(Entry::Launch(launch));
+        });
     }
 }
 
@@ -123,6 +126,20 @@ fn hold(state: &mut State, facts: &Facts, written: &[bool], spans: &Spans<'_>) -
         }
     }
     held
+}
+
+/// Makes versions of what the backward pass needs of what the launch left.
+fn hold_after(state: &mut State, launch: &mut Launched) {
+    if state.in_stretch() {
+        return;
+    }
+    for (index, place) in (0..).zip(launch.signature.places()) {
+        let span = place.span(&launch.words).filter(|_| launch.facts.params[place.param].reads_after);
+        if let Some(span) = span {
+            let version = state.versions.read(span, watch::memory_of(span));
+            launch.held.push(Held { place: index, version, is_written: false });
+        }
+    }
 }
 
 /// The span with all those that overlap it, and those that overlap them.
