@@ -131,6 +131,7 @@ fn transform(module: &mut Module, pass: &str) -> Result<(), String> {
         }
         "batch_reads" => each(module, transform::batch_reads),
         "merge_arm_loads" => each(module, transform::merge_arm_loads),
+        "split_at_zero" => each(module, transform::split_at_zero),
         "unroll_loops" => each(module, transform::unroll_loops),
         "widen_indices" => each(module, transform::widen_indices),
         "split_at_thread" => each(module, |func| transform::split_at_thread(func, 0)),

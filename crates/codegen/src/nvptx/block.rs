@@ -30,7 +30,7 @@ const MAX_SHARED: u64 = 48 << 10;
 /// Bytes of `BlockBounds`: three extents of the grid, three of a block, and the number of dynamic shared bytes.
 pub(super) const BOUNDS_BYTES: u64 = 56;
 
-/// What a block kernel needs besides.
+/// What ops over blocks need besides.
 pub(super) struct Block<'c> {
     /// The parameter `bounds`.
     pub bounds: PointerValue<'c>,

@@ -137,7 +137,6 @@ const MAX_PARAMS: [u64; 2] = [4096, 32764];
 pub(crate) struct Device<'c> {
     pub sm: u32,
     report: Option<host::Report<'c>>,
-    /// Of a kernel over blocks.
     block: Option<block::Block<'c>>,
 }
 
@@ -208,8 +207,10 @@ fn target_machine(options: &PtxOptions) -> Result<TargetMachine> {
 fn optimize(llvm: &LlvmModule<'_>, machine: &TargetMachine) -> Result<()> {
     let options = PassBuilderOptions::create();
     options.set_loop_unrolling(true);
-    // Vectors are lanes of coarsened code: scalars here, and accesses that belong together are joined at the end.
-    let passes = "function(sroa,scalarizer<load-store>),default<O3>";
+    // Vectors are lanes of coarsened code: scalars here. Accesses that belong together are joined at the end: once
+    // address spaces show what is aligned, and before a loop's addresses become pointers of their own, which hides it.
+    let passes = "function(sroa,scalarizer<load-store>),default<O3>,\
+                  function(infer-address-spaces,infer-alignment,load-store-vectorizer)";
     llvm.run_passes(passes, machine, options).map_err(|error| Error::llvm("passes", error.to_string()))
 }
 
@@ -220,6 +221,7 @@ fn build<'c>(
     kernel: FuncRef,
     options: &PtxOptions,
 ) -> Result<(LlvmModule<'c>, Ptx)> {
+    ir::verify::verify(module).map_err(|errors| Error::Invalid(ir::verify::report(module, &errors)))?;
     let module = &prepare::prepare(module, kernel, options);
     let func = module.funcs.get(kernel.index()).ok_or_else(|| Error::Invalid("no such function".into()))?;
     let is_over_blocks = match func.kind {
@@ -227,7 +229,6 @@ fn build<'c>(
         FunctionKind::BlockKernel => true,
         _ => return Err(Error::Invalid(format!("`{}` is no kernel for a GPU", func.name))),
     };
-    ir::verify::verify(module).map_err(|errors| Error::Invalid(ir::verify::report(module, &errors)))?;
     if !(1..=4).contains(&options.rank) {
         return Err(Error::Invalid(format!("a launch of {} dimensions", options.rank)));
     }
@@ -257,7 +258,7 @@ fn build<'c>(
     let abilities = Abilities { half: true };
     let (thread, allocas) = (shell.thread.clone(), shell.allocas);
     let mut lowering = Lowering::new(ctx, &llvm, module.fast_math, func, function, allocas, thread, abilities);
-    let block = is_over_blocks.then_some(block::Block { bounds: shell.bounds, shared_bytes: 0 });
+    let block = Some(block::Block { bounds: shell.bounds, shared_bytes: 0 });
     lowering.device = Some(Box::new(Device { sm: options.sm, report: None, block }));
     let mut gang = plan.as_ref().zip(shell.gang_thread()).map(|(plan, thread)| {
         let func = &plan.func;

@@ -20,8 +20,18 @@ pub(super) fn prepare(module: &Module, kernel: FuncRef, options: &PtxOptions) ->
     if func.kind == FunctionKind::Kernel && transform::split_at_thread(func, options.rank.saturating_sub(1)).0 {
         clean(func, 2);
     }
+    if transform::split_at_zero(func).0 {
+        clean(func, 2);
+    }
     if transform::merge_arm_loads(func).0 {
         clean(func, 1);
+    }
+    if func.kind == FunctionKind::Kernel {
+        // From here on it has ops over blocks: the threads of the GPU are in such anyway.
+        let n_warps = u64::from(options.max_threads / 32);
+        if transform::stage_reads(func, options.rank.saturating_sub(1), n_warps).0 {
+            clean(func, 1);
+        }
     }
     if transform::batch_reads(func).0 {
         clean(func, 1);

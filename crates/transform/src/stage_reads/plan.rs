@@ -1,0 +1,135 @@
+//! Which loops are staged, and how large their tiles are.
+
+use analysis::{Lanes, Uniformity};
+use ir::op::Effect;
+use ir::{Function, InstId, LeafKind, Op, RegionId, Scalar, Type, Value, ValueDef};
+
+/// Most bytes that the tiles of a warp take: eight warps of a block then have room, and blocks for each other.
+pub(super) const MAX_BYTES: u64 = 4608;
+
+/// Most bytes of an element.
+const MAX_ELEM: u64 = 16;
+
+/// Lanes whose ranges start at least so many elements apart have ranges of their own.
+const MIN_STEP: i64 = 4;
+
+/// How the ranges of a warp's lanes lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ranges {
+    Common,
+    Private,
+}
+
+/// A loop that is staged.
+pub(super) struct Loop {
+    pub inst: InstId,
+    pub body: RegionId,
+    /// The counter's type.
+    pub counter: Type,
+    pub ranges: Ranges,
+    /// The arrays that have tiles, and their elements.
+    pub arrays: Vec<(Value, Type)>,
+    /// Loads, each with the number of its array.
+    pub loads: Vec<(InstId, usize)>,
+    /// Elements of a row of a tile.
+    pub width: u64,
+}
+
+impl Loop {
+    /// Bytes of shared memory that the tiles take a warp, each array's on a boundary of its own.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes_of(self.width)
+    }
+
+    fn bytes_of(&self, width: u64) -> u64 {
+        let n_elements = if self.ranges == Ranges::Common { width } else { 32 * (width + 1) };
+        self.arrays.iter().map(|(_, elem)| elem.size() * n_elements).sum()
+    }
+
+    /// Extents of a shared array: a tile a warp. An element more a row keeps rows apart in the memory's banks.
+    pub(super) fn extents(&self, n_warps: u64) -> Vec<u64> {
+        match self.ranges {
+            Ranges::Common => vec![n_warps, self.width],
+            Ranges::Private => vec![n_warps, 32, self.width + 1],
+        }
+    }
+}
+
+/// Plans a loop whose tiles may take so many bytes a warp.
+pub(super) fn plan(func: &Function, uniformity: &Uniformity, id: InstId, most: u64) -> Option<Loop> {
+    let inst = func.inst(id);
+    if inst.op != Op::For {
+        return None;
+    }
+    let counter = func.ty(inst.operands[0]);
+    let scalar = counter.as_scalar().filter(|scalar| matches!(scalar, Scalar::I32 | Scalar::I64))?;
+    let body = inst.regions[0];
+    let (&end, insts) = func.region(body).insts.split_last()?;
+    let counts_by_one = func.as_const(inst.operands[2]).is_some_and(|step| step.as_int(scalar) == 1);
+    let is_straight = insts.iter().all(|&id| {
+        let inst = func.inst(id);
+        inst.regions.is_empty() && matches!(inst.op.effect(), Effect::Pure | Effect::Read)
+    });
+    if !counts_by_one || !is_straight || func.inst(end).op != Op::Continue {
+        return None;
+    }
+    let (mut arrays, mut loads) = (Vec::new(), Vec::new());
+    for &id in insts {
+        let Some((array, elem)) = walked(func, body, id) else { continue };
+        let number = arrays.iter().position(|&(known, _)| known == array).unwrap_or_else(|| {
+            arrays.push((array, elem));
+            arrays.len() - 1
+        });
+        loads.push((id, number));
+    }
+    let ranges = if starts_apart(func, uniformity, inst.operands[0]) { Ranges::Private } else { Ranges::Common };
+    if loads.is_empty() {
+        return None;
+    }
+    let widths = if ranges == Ranges::Common { [128, 64, 32] } else { [32, 16, 8] };
+    let mut found = Loop { inst: id, body, counter, ranges, arrays, loads, width: 0 };
+    found.width = widths.into_iter().find(|&width| found.bytes_of(width) <= most)?;
+    Some(found)
+}
+
+/// The array that a load reads at the loop's counter, and its elements.
+fn walked(func: &Function, body: RegionId, id: InstId) -> Option<(Value, Type)> {
+    let inst = func.inst(id);
+    if inst.op != Op::Load {
+        return None;
+    }
+    let array = inst.operands[0];
+    let (elem, rank) = func.ty(array).as_array()?;
+    let is_plain = elem.leaves().iter().all(|leaf| matches!(leaf.kind, LeafKind::Scalar(s) if s.size() >= 4));
+    let is_outside = match func.def(array) {
+        ValueDef::Param(region, _) => region != body,
+        ValueDef::Result(id, _) => !func.region(body).insts.contains(&id),
+    };
+    let fits = rank == 1 && is_plain && is_outside && elem.size() <= MAX_ELEM;
+    (fits && is_counter(func, body, inst.operands[1])).then_some((array, elem))
+}
+
+fn is_counter(func: &Function, body: RegionId, value: Value) -> bool {
+    match func.def(value) {
+        ValueDef::Param(region, index) => region == body && index == 0,
+        ValueDef::Result(id, _) => func.inst(id).op == Op::Cast && is_counter(func, body, func.inst(id).operands[0]),
+    }
+}
+
+/// Whether the lanes of a warp start at different places: where memory says, or some elements apart.
+fn starts_apart(func: &Function, uniformity: &Uniformity, value: Value) -> bool {
+    if let Lanes::Affine(step) = uniformity.lanes(value)
+        && step.abs() >= MIN_STEP
+    {
+        return true;
+    }
+    let ValueDef::Result(id, _) = func.def(value) else { return false };
+    let inst = func.inst(id);
+    match inst.op {
+        Op::Load => !uniformity.is_uniform(value),
+        Op::Cast | Op::Min | Op::Max | Op::Add | Op::Sub => {
+            inst.operands.iter().any(|&operand| starts_apart(func, uniformity, operand))
+        }
+        _ => false,
+    }
+}
