@@ -91,6 +91,18 @@ def test_wrong_types_are_refused(text):
         parse_types(text)
 
 
+def test_ptx_is_printed_without_a_gpu(program, capsys):
+    assert main(["ir", f"{program}:saxpy", "--stage", "ptx"]) == 0
+    assert ".visible .entry gs_kernel_saxpy" in capsys.readouterr().out
+
+
+def test_explain_says_what_a_gpu_would_do(program, capsys):
+    assert main(["explain", f"{program}:saxpy", "--device", "cuda"]) == 0
+    printed = capsys.readouterr().out
+    assert "each thread of the GPU runs 4 neighbors" in printed
+    assert "load: neighbors    y[i] = a * x[i] + y[i]" in printed
+
+
 def test_info_names_the_versions(capsys):
     assert main(["info"]) == 0
     printed = capsys.readouterr().out

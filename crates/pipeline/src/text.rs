@@ -3,6 +3,8 @@
 use crate::code::Specialization;
 use crate::unit::{Part, Unit, build_adjoint, lower, optimize};
 use autodiff::Request;
+use codegen::Note;
+use codegen::nvptx::{self, PtxOptions};
 use frontend::{Host, ObjectId, Options, Rejected};
 use ir::Type;
 
@@ -17,10 +19,15 @@ pub enum Stage {
     Assembly,
     /// What becomes of each memory access, branch and loop on the CPU, line by line.
     Explain,
+    /// What a GPU's driver is given.
+    Ptx,
+    /// As `Explain`, on a GPU.
+    ExplainCuda,
 }
 
 impl Stage {
-    pub const ALL: [Stage; 5] = [Stage::Typed, Stage::Optimized, Stage::Llvm, Stage::Assembly, Stage::Explain];
+    pub const ALL: [Stage; 7] =
+        [Stage::Typed, Stage::Optimized, Stage::Llvm, Stage::Assembly, Stage::Explain, Stage::Ptx, Stage::ExplainCuda];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -29,6 +36,8 @@ impl Stage {
             Stage::Llvm => "llvm",
             Stage::Assembly => "assembly",
             Stage::Explain => "explain",
+            Stage::Ptx => "ptx",
+            Stage::ExplainCuda => "explain-cuda",
         }
     }
 
@@ -79,18 +88,23 @@ pub fn text(
     });
     let rank = dims.fold(special.rank, u32::max);
     let options = Specialization { rank, ..special }.options();
+    let ptx = PtxOptions { sm: 90, contiguous: true, aligned: true, rank, ..PtxOptions::default() };
     match stage {
         Stage::Llvm => codegen::llvm_text(unit.code()?, unit.kernel, &options, true).map_err(TextError::Code),
         Stage::Assembly => codegen::assembly(unit.code()?, unit.kernel, &options).map_err(TextError::Code),
-        Stage::Explain => Ok(explain(&unit, &options)),
+        Stage::Explain => {
+            Ok(lines(&unit, &codegen::explain(unit.code().unwrap_or(&unit.module), unit.kernel, &options)))
+        }
+        Stage::Ptx => nvptx::compile(&unit.module, unit.kernel, &ptx).map(|ptx| ptx.text).map_err(TextError::Code),
+        Stage::ExplainCuda => Ok(lines(&unit, &nvptx::explain(&unit.module, unit.kernel, &ptx))),
         Stage::Typed | Stage::Optimized => Ok(unit.module.to_string()),
     }
 }
 
 /// One line a note: `line 5: load: unit stride`.
-fn explain(unit: &Unit, options: &codegen::CpuOptions) -> String {
+fn lines(unit: &Unit, notes: &[Note]) -> String {
     let mut text = String::new();
-    for note in codegen::explain(unit.code().unwrap_or(&unit.module), unit.kernel, options) {
+    for note in notes {
         let file = (!note.span.is_none()).then(|| unit.sources.get(note.span.file)).flatten();
         match file {
             Some(file) => {

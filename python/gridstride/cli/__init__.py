@@ -6,7 +6,7 @@ import sys
 
 from gridstride._native import CompileError
 
-STAGES = ("typed", "optimized", "llvm", "assembly", "explain")
+STAGES = ("typed", "optimized", "llvm", "assembly", "explain", "ptx", "explain-cuda")
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -49,7 +49,8 @@ def parser() -> argparse.ArgumentParser:
     explain = commands.add_parser("explain", help="print what becomes of each memory access, branch and loop")
     explain.add_argument("kernel", metavar="FILE:KERNEL", help="for example saxpy.py:saxpy")
     explain.add_argument("--types", metavar="TYPES", help="argument types of a generic kernel, as for `ir`")
-    explain.set_defaults(run=run_ir, stage="explain")
+    explain.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="(default: cpu)")
+    explain.set_defaults(run=run_explain)
     for command in (ir, explain):
         command.add_argument("--adjoint", action="store_true", help="of the kernel's adjoint kernel")
     return top
@@ -69,6 +70,11 @@ def run_info(args: argparse.Namespace) -> int:
     for name, value in rows:
         print(f"{name:<{width}}  {value}")
     return 0
+
+
+def run_explain(args: argparse.Namespace) -> int:
+    args.stage = "explain" if args.device == "cpu" else "explain-cuda"
+    return run_ir(args)
 
 
 def run_ir(args: argparse.Namespace) -> int:

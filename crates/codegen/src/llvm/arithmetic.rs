@@ -2,7 +2,7 @@
 //! and comparisons; `integer` and `math` hold the rest.
 
 use super::Lowering;
-use super::lanes::{as_float, as_int};
+use super::lanes::{as_float, as_int, as_lanes, n_lanes};
 use super::types::Leaf;
 use super::value::{Lowered, is_big};
 use crate::{Error, Result};
@@ -103,6 +103,19 @@ impl<'c> Lowering<'c, '_> {
         if self.device.is_none() {
             return Ok(b.build_float_rem(x, y, "")?);
         }
+        let Some(lanes) = n_lanes(&x) else { return self.device_remainder(x, y) };
+        let mut all = as_lanes(x);
+        for lane in 0..lanes {
+            let lane = self.ctx.i32_type().const_int(lane.into(), false);
+            let part = |v: FloatValue<'c>| as_float(b.build_extract_element(as_lanes(v), lane, "")?);
+            let rest = self.device_remainder(part(x)?, part(y)?)?;
+            all = b.build_insert_element(all, rest, lane, "")?;
+        }
+        as_float(all.into())
+    }
+
+    fn device_remainder(&self, x: FloatValue<'c>, y: FloatValue<'c>) -> Result<FloatValue<'c>> {
+        let b = &self.builder;
         let (ty, double) = (x.get_type(), self.ctx.f64_type());
         let function = self
             .llvm

@@ -21,6 +21,7 @@ impl<'c> Lowering<'c, '_> {
             return Err(Error::TooLarge(format!("an atomic operation on {ty} is too large")));
         }
         let operands = rest.iter().map(|&v| self.leaves(v)).collect::<Result<Vec<_>>>()?;
+        let is_private = self.device.is_some() && self.is_private(inst.operands[0]);
         let mut before = Leaves::new();
         for (i, leaf) in ty.leaves().into_iter().enumerate() {
             let LeafKind::Scalar(scalar) = leaf.kind else {
@@ -28,6 +29,8 @@ impl<'c> Lowering<'c, '_> {
             };
             let at = self.at_byte(ptr, leaf.offset)?;
             before.push(match (&inst.attr, operands.as_slice()) {
+                (Attr::Atomic(op, _), [x]) if is_private => self.private_atomic(*op, scalar, at, x[i])?,
+                (_, [expected, x]) if is_private => self.private_cas(scalar, at, expected[i], x[i])?,
                 (Attr::Atomic(op, _), [x]) => self.atomic(*op, scalar, at, x[i])?,
                 (_, [expected, x]) => {
                     let (expected, x) = (self.to_bits(scalar, expected[i])?, self.to_bits(scalar, x[i])?);

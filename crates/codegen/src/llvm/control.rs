@@ -10,7 +10,7 @@ use crate::{Error, Result};
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
 use inkwell::types::BasicTypeEnum;
-use inkwell::values::{IntValue, PhiValue, PointerValue};
+use inkwell::values::{InstructionValue, IntValue, PhiValue, PointerValue};
 use ir::{Inst, Op, RegionId, Scalar, Type, Value};
 
 /// Where control flow and values come together.
@@ -172,7 +172,7 @@ impl<'c> Lowering<'c, '_> {
         self.region(body)?;
         let (next, exit) = self.pop_loop()?;
         let values = self.arrive(next)?;
-        self.repeat_loop(head, &carried, &values)?;
+        let _ = self.repeat_loop(head, &carried, &values)?;
         let values = self.arrive(exit)?;
         self.define_results(inst, values);
         Ok(())
@@ -221,7 +221,8 @@ impl<'c> Lowering<'c, '_> {
         let latch = self.current()?;
         counter.add_incoming(&[(&count_next, latch)]);
         induction.add_incoming(&[(&i_next, latch)]);
-        self.repeat_loop(head, &carried, &values)?;
+        let jump = self.repeat_loop(head, &carried, &values)?;
+        self.mark_loop(inst, jump);
         let values = self.arrive(exit)?;
         self.define_results(inst, values);
         Ok(())
@@ -300,7 +301,12 @@ impl<'c> Lowering<'c, '_> {
     }
 
     /// Closes a loop: from the current block back to its head with the next round's values.
-    fn repeat_loop(&self, head: BasicBlock<'c>, carried: &Carried<'c>, next: &[Lowered<'c>]) -> Result<()> {
+    fn repeat_loop(
+        &self,
+        head: BasicBlock<'c>,
+        carried: &Carried<'c>,
+        next: &[Lowered<'c>],
+    ) -> Result<InstructionValue<'c>> {
         let latch = self.current()?;
         for (i, value) in next.iter().enumerate() {
             match (value, &carried.values[i]) {
@@ -314,8 +320,7 @@ impl<'c> Lowering<'c, '_> {
                 _ => return Err(Error::Invalid("a loop carries a value of another shape".into())),
             }
         }
-        self.builder.build_unconditional_branch(head)?;
-        Ok(())
+        Ok(self.builder.build_unconditional_branch(head)?)
     }
 
     fn define_params(&mut self, region: RegionId, from: usize, values: &[Lowered<'c>]) {

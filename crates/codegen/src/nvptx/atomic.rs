@@ -7,8 +7,9 @@ use crate::llvm::Lowering;
 use crate::llvm::types::{Leaf, bits_type};
 use crate::llvm::value::as_int;
 use crate::{Error, Result};
+use inkwell::IntPredicate;
 use inkwell::values::{AsValueRef, InstructionValue, IntValue, PointerValue};
-use ir::{AtomicOp, Scalar};
+use ir::{AtomicOp, LeafKind, Op, Scalar, Value};
 use llvm_sys::LLVMAtomicOrdering::LLVMAtomicOrderingMonotonic as RELAXED;
 use llvm_sys::LLVMAtomicRMWBinOp::{self as Rmw, *};
 use llvm_sys::core::{
@@ -38,7 +39,7 @@ impl<'c> Lowering<'c, '_> {
         };
         if let (Some(ty), AtomicOp::Add | AtomicOp::Sub) = (float, op) {
             // x - y is x + -y, bit for bit.
-            let x = if op == AtomicOp::Sub { self.float_op(ir::Op::Neg, scalar, &[x])? } else { x };
+            let x = if op == AtomicOp::Sub { self.float_op(Op::Neg, scalar, &[x])? } else { x };
             let x = self.builder.build_bit_cast(x, ty, "")?;
             let before = self.device_rmw(LLVMAtomicRMWBinOpFAdd, ptr, x)?;
             let bits = self.builder.build_bit_cast(before, bits_type(self.ctx, scalar), "")?;
@@ -74,6 +75,56 @@ impl<'c> Lowering<'c, '_> {
                 self.sync_scope(DEVICE),
             )))
         }
+    }
+
+    /// Whether an array is one of the thread's own: atomics have no way there, and need none.
+    pub(crate) fn is_private(&self, array: Value) -> bool {
+        let Some(def) = self.def(array) else { return false };
+        match def.op {
+            Op::LocalArray => true,
+            Op::Row | Op::Subarray => self.is_private(def.operands[0]),
+            Op::Select => self.is_private(def.operands[1]) && self.is_private(def.operands[2]),
+            _ => false,
+        }
+    }
+
+    pub(crate) fn private_atomic(
+        &self,
+        op: AtomicOp,
+        scalar: Scalar,
+        ptr: PointerValue<'c>,
+        x: Leaf<'c>,
+    ) -> Result<Leaf<'c>> {
+        let kind = LeafKind::Scalar(scalar);
+        let before = self.load_leaf(ptr, kind)?;
+        let step = match op {
+            AtomicOp::Exchange => None,
+            AtomicOp::Add => Some(Op::Add),
+            AtomicOp::Sub => Some(Op::Sub),
+            AtomicOp::Min => Some(Op::Min),
+            AtomicOp::Max => Some(Op::Max),
+            AtomicOp::And => Some(Op::And),
+            AtomicOp::Or => Some(Op::Or),
+            AtomicOp::Xor => Some(Op::Xor),
+        };
+        let after = step.map_or(Ok(x), |step| self.scalar_op(step, scalar, &[before, x]))?;
+        self.store_leaf(ptr, kind, after)?;
+        Ok(before)
+    }
+
+    pub(crate) fn private_cas(
+        &self,
+        scalar: Scalar,
+        ptr: PointerValue<'c>,
+        expected: Leaf<'c>,
+        x: Leaf<'c>,
+    ) -> Result<Leaf<'c>> {
+        let kind = LeafKind::Scalar(scalar);
+        let before = self.load_leaf(ptr, kind)?;
+        let (found, wanted) = (self.to_bits(scalar, before)?, self.to_bits(scalar, expected)?);
+        let is_expected = self.builder.build_int_compare(IntPredicate::EQ, found, wanted, "")?;
+        self.store_leaf(ptr, kind, self.select(is_expected, x, before)?)?;
+        Ok(before)
     }
 
     /// Compare-and-swap: what was there, and whether it was as expected.

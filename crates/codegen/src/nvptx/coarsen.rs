@@ -1,6 +1,6 @@
 //! Several neighboring threads of the launch for one thread of the GPU, so that they share vector accesses.
 //!
-//! In: a kernel. Out: the same as a gang ([`crate::gang`]) of as many lanes as fill an access of 16 bytes, or the
+//! In: a kernel. Out: the same as a gang ([`crate::gang`]) of as many lanes as fill an access of 16 bytes with theirs, or the
 //! [`Reason`] why each thread of the GPU runs one of the launch. The lanes' arithmetic becomes scalar again; what is
 //! gained is that neighboring accesses are one instruction, and that more of them are on their way at a time.
 //!
@@ -60,8 +60,10 @@ pub(super) fn plan(func: &Function, rank: u32) -> Result<Plan, Reason> {
                 let value = if inst.op == Op::Load { inst.result() } else { inst.operands[inst.operands.len() - 1] };
                 let found = scalars(func.ty(value)).map_err(|_| refuse(Some(id), "accesses more than numbers"))?;
                 if varies {
+                    // Lanes of a warp would be that much further apart: what they read is no longer together.
+                    let elem = func.ty(inst.operands[0]).as_array().map_or(0, |(elem, _)| elem.size());
                     n_scalars += found.len();
-                    widest = found.iter().map(|(_, scalar)| scalar.size()).fold(widest, u64::max);
+                    widest = u64::max(widest, elem);
                 }
             }
             _ => {}
@@ -73,7 +75,7 @@ pub(super) fn plan(func: &Function, rank: u32) -> Result<Plan, Reason> {
         (MAX_SCALARS.., _) => {
             Err(refuse(None, "reads and writes much, and several copies would need too many registers"))
         }
-        (_, 0..2) => Err(refuse(None, "reads and writes numbers that fill an access")),
+        (_, 0..2) => Err(refuse(None, "reads and writes elements of more than 8 bytes")),
         _ => Ok(Plan { func, uniformity, width }),
     }
 }

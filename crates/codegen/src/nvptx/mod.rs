@@ -16,10 +16,13 @@ mod atomic;
 mod block;
 mod coarsen;
 mod entry;
+mod explain;
 mod host;
+mod loops;
 mod prepare;
 mod shape;
 
+pub use explain::explain;
 pub use shape::{Geometry, Shape};
 
 use crate::gang::Reason;

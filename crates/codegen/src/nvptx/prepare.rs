@@ -1,55 +1,73 @@
 //! What is done to a kernel's IR for GPUs only, before anything is lowered.
 //!
-//! In: an optimized module. Out: the same, with loops in the form that a GPU runs fastest: short ones over the
-//! components of vectors written out, those over all other threads without a test, reads several rounds at a time and
-//! not behind branches, and indices in 64 bits.
+//! In: an optimized module. Out: the same, with loops in the form that a GPU runs fastest: those over all other threads
+//! without a test, what a warp reads together by way of shared memory, reads several rounds at a time and not behind
+//! branches, and indices in 64 bits.
 
 use super::PtxOptions;
 use ir::{FuncRef, Function, FunctionKind, Module};
+use transform::Changed;
+
+/// A transform, and what it does to a loop in words.
+pub(super) struct Step {
+    run: fn(&mut Function, &PtxOptions) -> Changed,
+    pub loops: Option<&'static str>,
+}
+
+/// In this order. From `stage_reads` on a kernel over threads has ops over blocks: a GPU's threads are in such anyway.
+pub(super) const STEPS: [Step; 6] = [
+    Step { run: split_at_thread, loops: Some("compares with the thread's index in the 256 rounds around it only") },
+    Step {
+        run: |func, _| transform::split_at_zero(func),
+        loops: Some("runs apart where indices are negative, which count from an array's end"),
+    },
+    Step { run: |func, _| transform::merge_arm_loads(func), loops: None },
+    Step { run: stage_reads, loops: Some("a warp reads for all of its threads, through shared memory") },
+    Step { run: |func, _| transform::batch_reads(func), loops: Some("reads for several rounds at a time") },
+    Step { run: |func, _| transform::widen_indices(func), loops: None },
+];
 
 pub(super) fn prepare(module: &Module, kernel: FuncRef, options: &PtxOptions) -> Module {
     let mut module = module.clone();
-    let Some(func) = module.funcs.get_mut(kernel.index()) else { return module };
-    if crate::x86::is_deep(func) {
-        return module;
-    }
-    if transform::unroll_loops(func).0 {
-        // Each pass makes constants for the others.
-        clean(func, 3);
-    }
-    if func.kind == FunctionKind::Kernel && transform::split_at_thread(func, options.rank.saturating_sub(1)).0 {
-        clean(func, 2);
-    }
-    if transform::split_at_zero(func).0 {
-        clean(func, 2);
-    }
-    if transform::merge_arm_loads(func).0 {
-        clean(func, 1);
-    }
-    if func.kind == FunctionKind::Kernel {
-        // From here on it has ops over blocks: the threads of the GPU are in such anyway.
-        let n_warps = u64::from(options.max_threads / 32);
-        if transform::stage_reads(func, options.rank.saturating_sub(1), n_warps).0 {
-            clean(func, 1);
+    if let Some(func) = module.funcs.get_mut(kernel.index()).filter(|func| !crate::x86::is_deep(func)) {
+        for step in &STEPS {
+            step.apply(func, options);
         }
-    }
-    if transform::batch_reads(func).0 {
-        clean(func, 1);
-    }
-    if transform::widen_indices(func).0 {
-        clean(func, 1);
     }
     module
 }
 
-fn clean(func: &mut Function, rounds: usize) {
-    for _ in 0..rounds {
-        let mut changed = false;
-        for (_, pass) in transform::PASSES {
-            changed |= pass(func).0;
+impl Step {
+    pub(super) fn apply(&self, func: &mut Function, options: &PtxOptions) {
+        if !(self.run)(func, options).0 {
+            return;
         }
-        if !changed {
-            break;
+        // What one pass reveals another may use.
+        for _ in 0..2 {
+            if !transform::PASSES.into_iter().fold(false, |changed, (_, pass)| pass(func).0 | changed) {
+                break;
+            }
         }
+    }
+}
+
+/// The dimension along which neighboring threads differ.
+fn last_dimension(options: &PtxOptions) -> u32 {
+    options.rank.saturating_sub(1)
+}
+
+fn split_at_thread(func: &mut Function, options: &PtxOptions) -> Changed {
+    match func.kind {
+        FunctionKind::Kernel => transform::split_at_thread(func, last_dimension(options)),
+        _ => Changed(false),
+    }
+}
+
+fn stage_reads(func: &mut Function, options: &PtxOptions) -> Changed {
+    match (func.kind, options.max_threads / 32) {
+        (FunctionKind::Kernel, n_warps @ 1..) => {
+            transform::stage_reads(func, last_dimension(options), u64::from(n_warps))
+        }
+        _ => Changed(false),
     }
 }

@@ -127,7 +127,7 @@ fn every_filetest_assembles() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// LLVM ends the process on what it cannot select.
+    /// LLVM ends the process on what it cannot select, and the assembler refuses what the machine has not.
     #[test]
     fn random_modules_become_ptx(numbers in vec(any::<u32>(), 0..250)) {
         let mut module = ir::arbitrary::module(&numbers);
@@ -135,7 +135,9 @@ proptest! {
         let kernel = cpu::wrap(&module, main);
         module.funcs.push(kernel);
         let kernel = FuncRef(module.funcs.len() as u32 - 1);
-        let text = ptx::compile(&module, kernel, &PtxOptions::default());
+        let text = ptx::compile(&module, kernel, &PtxOptions { aligned: true, contiguous: true, ..PtxOptions::default() });
         prop_assert!(text.is_ok(), "{text:?}");
+        let assembled = text.and_then(|text| assemble(&assembler(), 80, &text).map_err(|message| format!("{message}\n{text}")));
+        prop_assert!(assembled.is_ok(), "{assembled:?}");
     }
 }

@@ -1,0 +1,115 @@
+//! What becomes of a kernel on a GPU, in words.
+
+use super::prepare::STEPS;
+use super::{PtxOptions, plan};
+use crate::Note;
+use analysis::{Access, Uniformity, classify};
+use diagnostics::Span;
+use ir::{FuncRef, Function, FunctionKind, InstId, Module, Op, RegionId};
+use std::collections::HashMap;
+
+/// Notes in the order of the kernel's text: how threads are laid out, then one for each access and loop.
+pub fn explain(module: &Module, kernel: FuncRef, options: &PtxOptions) -> Vec<Note> {
+    let func = module.func(kernel);
+    let mut notes = Vec::new();
+    if func.kind == FunctionKind::Kernel {
+        notes.push(match plan(func, options) {
+            Ok(plan) => Note {
+                span: Span::NONE,
+                text: format!("each thread of the GPU runs {} neighbors: vector accesses", plan.width),
+            },
+            Err(reason) => Note {
+                span: reason.inst.map_or(Span::NONE, |id| func.inst(id).span),
+                text: format!("each thread of the GPU runs one of the launch: {}", reason.text),
+            },
+        });
+    }
+    let uniformity = match func.kind {
+        FunctionKind::Kernel => analysis::uniformity(func, options.rank.saturating_sub(1)),
+        // Along x.
+        _ => analysis::uniformity(func, 0),
+    };
+    let loops = if crate::x86::is_deep(func) { HashMap::new() } else { changed_loops(func, options) };
+    region(func, &uniformity, func.body, &loops, &mut notes);
+    notes
+}
+
+type Counts = HashMap<Span, usize>;
+
+/// What the steps did to each loop, by its place in the text.
+fn changed_loops(func: &Function, options: &PtxOptions) -> HashMap<Span, Vec<&'static str>> {
+    let mut func = func.clone();
+    let mut changed: HashMap<Span, Vec<&'static str>> = HashMap::new();
+    let mut before = count_loops(&func);
+    for step in &STEPS {
+        step.apply(&mut func, options);
+        let after = count_loops(&func);
+        if let Some(text) = step.loops {
+            // A loop that a step takes on becomes several.
+            for (span, _) in after.iter().filter(|&(span, n)| before.get(span).is_some_and(|known| n > known)) {
+                changed.entry(*span).or_default().push(text);
+            }
+        }
+        before = after;
+    }
+    changed
+}
+
+fn count_loops(func: &Function) -> Counts {
+    let mut counts = Counts::new();
+    let mut open = vec![func.body];
+    while let Some(region) = open.pop() {
+        for &id in &func.region(region).insts {
+            let inst = func.inst(id);
+            if matches!(inst.op, Op::For | Op::Loop) {
+                *counts.entry(inst.span).or_default() += 1;
+            }
+            open.extend(inst.regions.iter().copied());
+        }
+    }
+    counts
+}
+
+fn region(
+    func: &Function,
+    uniformity: &Uniformity,
+    region_id: RegionId,
+    loops: &HashMap<Span, Vec<&'static str>>,
+    notes: &mut Vec<Note>,
+) {
+    for &id in &func.region(region_id).insts {
+        let inst = func.inst(id);
+        let divergent = if uniformity.is_divergent(id) { "threads go apart" } else { "uniform" };
+        let text = match inst.op {
+            Op::Load | Op::Store | Op::Atomic | Op::AtomicCas => Some(access(func, uniformity, id)),
+            Op::If => Some(format!("branch: {divergent}")),
+            Op::For | Op::Loop => {
+                let mut text = format!("loop: {divergent}");
+                for done in loops.get(&inst.span).into_iter().flatten() {
+                    text.push_str("; ");
+                    text.push_str(done);
+                }
+                Some(text)
+            }
+            _ => None,
+        };
+        notes.extend(text.map(|text| Note { span: inst.span, text }));
+        for &inner in &inst.regions {
+            region(func, uniformity, inner, loops, notes);
+        }
+    }
+}
+
+fn access(func: &Function, uniformity: &Uniformity, id: InstId) -> String {
+    let verb = match func.inst(id).op {
+        Op::Load => "load",
+        Op::Store => "store",
+        _ => "atomic",
+    };
+    match classify(func, uniformity, id, true) {
+        Access::Uniform => format!("{verb}: one address for a warp"),
+        Access::Unit => format!("{verb}: neighbors"),
+        Access::Strided(step) => format!("{verb}: strided {step}"),
+        Access::Gather => format!("{verb}: anywhere"),
+    }
+}

@@ -1,0 +1,39 @@
+//! What LLVM is told about loops.
+
+use crate::llvm::Lowering;
+use inkwell::values::{AsValueRef, InstructionValue};
+use ir::op::Effect;
+use ir::{Inst, Op};
+use llvm_sys::core::{
+    LLVMGetMDKindIDInContext, LLVMMDNodeInContext2, LLVMMDStringInContext2, LLVMMetadataAsValue,
+    LLVMReplaceMDNodeOperandWith, LLVMSetMetadata,
+};
+
+impl<'c> Lowering<'c, '_> {
+    /// Keeps LLVM from running several rounds at a time of a loop that `transform::batch_reads` has looked at: it took
+    /// what pays, and what it left are few rounds.
+    pub(crate) fn mark_loop(&self, inst: &Inst, latch: InstructionValue<'c>) {
+        let insts = &self.func.region(inst.regions[0]).insts;
+        let (mut reads, mut is_straight) = (false, true);
+        for &id in insts {
+            let inst = self.func.inst(id);
+            reads |= inst.op == Op::Load;
+            is_straight &= inst.regions.is_empty() && !matches!(inst.op.effect(), Effect::Write | Effect::Sync);
+        }
+        if self.device.is_none() || !reads || !is_straight {
+            return;
+        }
+        let (kind, text) = (c"llvm.loop", c"llvm.loop.unroll.runtime.disable");
+        // SAFETY: a live context and instruction, and nodes of that context; a loop's first operand is the loop itself.
+        unsafe {
+            let ctx = self.ctx.raw();
+            let hint = LLVMMDStringInContext2(ctx, text.as_ptr(), text.count_bytes());
+            let hint = LLVMMDNodeInContext2(ctx, [hint].as_mut_ptr(), 1);
+            let node = LLVMMDNodeInContext2(ctx, [hint, hint].as_mut_ptr(), 2);
+            let value = LLVMMetadataAsValue(ctx, node);
+            LLVMReplaceMDNodeOperandWith(value, 0, node);
+            let kind = LLVMGetMDKindIDInContext(ctx, kind.as_ptr(), kind.count_bytes() as u32);
+            LLVMSetMetadata(latch.as_value_ref(), kind, value);
+        }
+    }
+}
