@@ -13,23 +13,26 @@
 //! Memory for shared arrays and for what threads keep comes from the runtime, a piece for each machine thread that the
 //! next block uses again.
 
-use crate::gang::{Gang, Reason, can_widen_region, width};
-use crate::llvm::control::Frame;
+use crate::Note;
+use crate::gang::{Gang, Reason, can_widen_region, explain_region, width};
 use crate::llvm::types::pointer;
 use crate::llvm::value::Lowered;
 use crate::llvm::{Lowering, attr_index};
 use crate::{Error, Result};
 use analysis::Uniformity;
+use diagnostics::Span;
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::basic_block::BasicBlock;
 use inkwell::values::{IntValue, PhiValue, PointerValue};
 use inkwell::{AtomicOrdering, IntPredicate as Is};
 use ir::op::Effect;
-use ir::{Attr, Function, Inst, InstId, Op, RegionId};
+use ir::{Attr, Function, Inst, InstId, Op};
 use smallvec::SmallVec;
 
 /// Threads that `thread_slots` has elements for besides those of the block.
 const SPARE: u64 = 64;
+
+mod threads;
 
 /// What a block program knows while it runs.
 pub(crate) struct Block<'c> {
@@ -80,6 +83,28 @@ impl Plan {
         }
         plan
     }
+}
+
+/// What becomes of each stretch between two barriers.
+pub(crate) fn explain(func: &Function, plan: &Plan) -> Vec<Note> {
+    let all = all_threads(func);
+    let plural = if all.len() == 1 { "stretch" } else { "stretches" };
+    let text = format!("runs a thread block at a time, in {} {plural} of code between barriers", all.len());
+    let mut notes = vec![Note { span: Span::NONE, text }];
+    for id in all {
+        let inst = func.inst(id);
+        let reason = plan.refused.iter().find(|(refused, _)| *refused == id).map(|(_, reason)| reason);
+        let text = match reason {
+            None if plan.width > 1 => format!("stretch: {} threads at a time as lanes of vectors", plan.width),
+            None => "stretch: each thread runs alone".into(),
+            Some(reason) => format!("stretch: each thread runs alone: {}", reason.text),
+        };
+        notes.push(Note { span: reason.and_then(|r| r.inst).map_or(inst.span, |id| func.inst(id).span), text });
+        if reason.is_none() && plan.width > 1 {
+            explain_region(func, &plan.uniformity, inst.regions[0], &mut notes);
+        }
+    }
+    notes
 }
 
 fn all_threads(func: &Function) -> Vec<InstId> {
@@ -305,123 +330,5 @@ impl<'c> Lowering<'c, '_> {
         let at = self.moved(dynamic, offset)?;
         let base = self.builder.build_select(is_there, at, pointer(self.ctx).const_null(), "")?.into_pointer_value();
         self.contiguous(base, SmallVec::from_slice(&[n]), elem)
-    }
-
-    /// The three loops over the threads of the block.
-    fn threads(&mut self, id: InstId, inst: &Inst) -> Result<()> {
-        let region = inst.regions[0];
-        let extents = self.block_program()?.extents;
-        let is_wide = self.block_program()?.wide.contains(&id);
-        let outer = self.thread.clone();
-        let z = self.begin_count()?;
-        let y = self.begin_count()?;
-        self.thread.index[2] = y.value();
-        self.thread.index[3] = z.value();
-        if is_wide {
-            self.wide_row(region, extents[0])?;
-        } else {
-            let x = self.begin_count()?;
-            self.one_thread(region, x.value())?;
-            self.end_count(x, extents[0])?;
-        }
-        self.end_count(y, extents[1])?;
-        self.end_count(z, extents[2])?;
-        self.thread = outer;
-        if let Some(failed) = self.has_failed()? {
-            let go_on = self.block();
-            self.builder.build_conditional_branch(failed, self.thread.end, go_on)?;
-            self.builder.position_at_end(go_on);
-        }
-        Ok(())
-    }
-
-    /// The region for the thread at `x` of the row.
-    fn one_thread(&mut self, region: RegionId, x: IntValue<'c>) -> Result<()> {
-        self.thread.index[1] = x;
-        let merge = self.merge(Vec::new())?;
-        self.thread.end = merge.block;
-        self.frames.push(Frame::If(merge));
-        self.region(region)?;
-        match self.frames.pop() {
-            Some(Frame::If(merge)) => self.arrive(merge).map(drop),
-            _ => Err(Error::Invalid("`threads` ends elsewhere".into())),
-        }
-    }
-
-    /// A row in gangs; what is left of it, and gangs that are not what they must be, thread by thread.
-    fn wide_row(&mut self, region: RegionId, n: IntValue<'c>) -> Result<()> {
-        let [head, gang_block, scalar, tail, exit] = [(); 5].map(|()| self.block());
-        let from = self.current()?;
-        self.builder.build_unconditional_branch(head)?;
-        self.builder.position_at_end(head);
-        let phi = self.builder.build_phi(self.ctx.i64_type(), "x")?;
-        phi.add_incoming(&[(&self.i64(0), from)]);
-        let x = phi.as_basic_value().into_int_value();
-        let mut gang = self.block.as_mut().and_then(|block| block.gang.take());
-        let width = gang.as_ref().map_or(1, |gang| gang.width);
-        let left = self.builder.build_int_sub(n, x, "")?;
-        let has_room = self.builder.build_int_compare(Is::SGE, left, self.i64(u64::from(width)), "")?;
-        self.builder.build_conditional_branch(has_room, gang_block, scalar)?;
-
-        self.builder.position_at_end(gang_block);
-        self.thread.index[1] = x;
-        std::mem::swap(&mut self.gang, &mut gang);
-        let next_gang = self.gang_region(region, scalar)?;
-        std::mem::swap(&mut self.gang, &mut gang);
-        if let Some(block) = &mut self.block {
-            block.gang = gang;
-        }
-        self.builder.position_at_end(next_gang);
-        let after_gang = self.builder.build_int_nuw_add(x, self.i64(u64::from(width)), "")?;
-        self.builder.build_unconditional_branch(tail)?;
-
-        self.builder.position_at_end(scalar);
-        self.one_thread(region, x)?;
-        let next_scalar = self.current()?;
-        let after_one = self.builder.build_int_nuw_add(x, self.i64(1), "")?;
-        self.builder.build_unconditional_branch(tail)?;
-
-        self.builder.position_at_end(tail);
-        let next = self.builder.build_phi(self.ctx.i64_type(), "")?;
-        next.add_incoming(&[(&after_gang, next_gang), (&after_one, next_scalar)]);
-        let next = next.as_basic_value().into_int_value();
-        let more = self.builder.build_int_compare(Is::SLT, next, n, "")?;
-        self.builder.build_conditional_branch(more, head, exit)?;
-        phi.add_incoming(&[(&next, tail)]);
-        self.builder.position_at_end(exit);
-        Ok(())
-    }
-
-    fn begin_count(&mut self) -> Result<Count<'c>> {
-        let (head, from) = (self.block(), self.current()?);
-        self.builder.build_unconditional_branch(head)?;
-        self.builder.position_at_end(head);
-        let phi = self.builder.build_phi(self.ctx.i64_type(), "")?;
-        phi.add_incoming(&[(&self.i64(0), from)]);
-        Ok(Count { head, phi })
-    }
-
-    /// Counts on; goes on behind the loop when `n` rounds are done, at least one.
-    fn end_count(&mut self, count: Count<'c>, n: IntValue<'c>) -> Result<()> {
-        let exit = self.block();
-        let next = self.builder.build_int_nuw_add(count.value(), self.i64(1), "")?;
-        let more = self.builder.build_int_compare(Is::SLT, next, n, "")?;
-        let from = self.current()?;
-        self.builder.build_conditional_branch(more, count.head, exit)?;
-        count.phi.add_incoming(&[(&next, from)]);
-        self.builder.position_at_end(exit);
-        Ok(())
-    }
-}
-
-/// A loop being built.
-struct Count<'c> {
-    head: BasicBlock<'c>,
-    phi: PhiValue<'c>,
-}
-
-impl<'c> Count<'c> {
-    fn value(&self) -> IntValue<'c> {
-        self.phi.as_basic_value().into_int_value()
     }
 }

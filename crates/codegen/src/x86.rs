@@ -292,14 +292,18 @@ fn build_program<'c>(
     let mut lowering = Lowering::new(ctx, llvm, module.fast_math, func, function, allocas, thread, abilities);
     let shell = Shell::new(&lowering)?;
     lowering.thread.end = shell.end;
+    let plan = program_plan(func, options);
+    lowering.program(&shell, plan, |lowering, args| load_arguments(lowering, func, args, options.contiguous))
+}
+
+fn program_plan(func: &Function, options: &CpuOptions) -> crate::block::Plan {
     let width = match options.gang {
         _ if is_deep(func) => Some(1),
         Gang::Off => Some(1),
         Gang::Width(width) => Some(width),
         Gang::Auto => None,
     };
-    let plan = crate::block::Plan::new(func, width, features);
-    lowering.program(&shell, plan, |lowering, args| load_arguments(lowering, func, args, options.contiguous))
+    crate::block::Plan::new(func, width, cpu(options.isa).1)
 }
 
 fn check_llvm(llvm: &LlvmModule<'_>) -> Result<()> {
@@ -370,7 +374,11 @@ pub struct Note {
 
 /// What becomes of each memory access, branch and loop of a kernel, or why its threads run one by one.
 pub fn explain(module: &Module, kernel: FuncRef, options: &CpuOptions) -> Vec<Note> {
-    match plan(module.func(kernel), options) {
+    let func = module.func(kernel);
+    if func.kind == FunctionKind::BlockProgram {
+        return crate::block::explain(func, &program_plan(func, options));
+    }
+    match plan(func, options) {
         Ok(plan) => crate::gang::explain(&plan.func, Ok((&plan.uniformity, plan.width))),
         Err(refused) => crate::gang::explain(&refused.func, Err(&refused.reason)),
     }

@@ -12,7 +12,7 @@ pub(crate) fn explain(func: &Function, plan: Result<(&Uniformity, u32), &Reason>
         Ok((uniformity, width)) => {
             let text = format!("runs {width} threads at a time as lanes of vectors");
             let mut notes = vec![Note { span: Span::NONE, text }];
-            region(func, uniformity, func.body, false, &mut notes);
+            explain_region(func, uniformity, func.body, &mut notes);
             notes
         }
         Err(reason) => {
@@ -20,6 +20,11 @@ pub(crate) fn explain(func: &Function, plan: Result<(&Uniformity, u32), &Reason>
             vec![Note { span, text: format!("each thread runs alone: {}", reason.text) }]
         }
     }
+}
+
+/// Notes on each access, branch and loop of a region that runs as gangs.
+pub(crate) fn explain_region(func: &Function, uniformity: &Uniformity, at: RegionId, notes: &mut Vec<Note>) {
+    region(func, uniformity, at, false, notes);
 }
 
 fn region(func: &Function, uniformity: &Uniformity, region_id: RegionId, is_masked: bool, notes: &mut Vec<Note>) {

@@ -27,7 +27,7 @@ mod slots;
 mod split;
 mod widen;
 
-pub(crate) use explain::explain;
+pub(crate) use explain::{explain, explain_region};
 pub(crate) use memory::scalars;
 pub(crate) use widen::{Reason, can_widen, can_widen_region, is_gather, width};
 
@@ -415,10 +415,22 @@ impl<'c> Lowering<'c, '_> {
     }
 
     /// Lowers a region for the gang at the thread's index, from a block of its own on; gives the block behind it. A gang
-    /// that is not what it must be goes on at `otherwise`.
-    pub(crate) fn gang_region(&mut self, region: RegionId, otherwise: BasicBlock<'c>) -> Result<BasicBlock<'c>> {
+    /// that is not what it must be goes on at `otherwise`. With `n_lanes`, only so many lanes are on.
+    pub(crate) fn gang_region(
+        &mut self,
+        region: RegionId,
+        otherwise: BasicBlock<'c>,
+        n_lanes: Option<IntValue<'c>>,
+    ) -> Result<BasicBlock<'c>> {
         self.gang_mut()?.is_dense.fill(false);
         self.set_mask(None);
+        if let Some(n_lanes) = n_lanes {
+            let ty = self.ctx.i32_type();
+            let n_lanes = self.builder.build_int_truncate(n_lanes, ty, "")?;
+            let all = as_int(self.splat_lanes(n_lanes.into(), self.width())?)?;
+            let mask = self.builder.build_int_compare(IntPredicate::SLT, steps(ty, self.width(), 1), all, "")?;
+            self.set_mask(Some(mask));
+        }
         if let Some(holds) = self.guard_region(region)? {
             let run = self.block();
             self.builder.build_conditional_branch(holds, run, otherwise)?;
