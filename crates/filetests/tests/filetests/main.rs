@@ -3,6 +3,7 @@
 mod gradients;
 mod lanes;
 mod random;
+mod random_blocks;
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
