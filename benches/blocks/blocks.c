@@ -23,6 +23,7 @@ void matmul(const float *a, const float *b, float *c, int64_t n, int64_t inner, 
                     }
                 for (int ty = 0; ty < TPB; ty++)
                     for (int k = 0; k < TPB; k++)
+#pragma omp simd
                         for (int tx = 0; tx < TPB; tx++)
                             sum[ty][tx] += sa[ty][k] * sb[k][tx];
             }
@@ -45,6 +46,7 @@ void scan(const float *data, float *out, int64_t n) {
         for (int offset = 1; offset < BLOCK; offset *= 2) {
             for (int t = 0; t < BLOCK; t++)
                 addend[t] = t >= offset ? shared[t - offset] : 0;
+#pragma omp simd
             for (int t = offset; t < BLOCK; t++)
                 shared[t] += addend[t];
         }
@@ -62,6 +64,7 @@ void reduce(const float *data, float *sums, int64_t n) {
         for (int t = 0; t < BLOCK; t++)
             shared[t] = first + t < n ? data[first + t] : 0;
         for (int s = BLOCK / 2; s > 0; s /= 2)
+#pragma omp simd
             for (int t = 0; t < s; t++)
                 shared[t] += shared[t + s];
         sums[block] = shared[0];

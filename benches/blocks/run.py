@@ -2,9 +2,9 @@
 
     python benches/blocks/run.py [threads]
 
-C is compiled with `gcc -O3 -march=native -fopenmp` into a temporary folder. Rounds are interleaved, and since the machine
-may be busy, times are those that the processors worked, summed over the threads; each is the least of many rounds, and
-the ratio is what to compare. Results are checked first.
+C is compiled with `gcc -O3 -march=native -fopenmp` into a temporary folder. Rounds are interleaved, and since the
+machine may be busy, times are those that the processors worked, summed over the threads; each is the least of many
+rounds, and the ratio is what to compare. Results are checked first.
 """
 
 import ctypes
