@@ -256,6 +256,21 @@ def adjoint_facts(
     gradient, with the line.
     """
 
+def launch_blocks(
+    kernel: Kernel,
+    grid: int | Iterable[int],
+    block: int | Iterable[int],
+    inputs: Iterable[Any],
+    dynamic_shared: int = 0,
+    device: str | None = None,
+    options: dict[str, Any] | None = None,
+) -> None:
+    """Runs a kernel over thread blocks: `grid` blocks of `block` threads, x first.
+
+    `dynamic_shared` bytes of shared memory are there besides what the kernel asks for. A barrier that not all threads
+    of a block reach raises `KernelFault`; with the option `checked` the device "interp" finds races too.
+    """
+
 def launch_adjoint(
     kernel: Kernel,
     dim: int | Iterable[int],

@@ -26,7 +26,7 @@ use inkwell::basic_block::BasicBlock;
 use inkwell::values::{IntValue, PhiValue, PointerValue};
 use inkwell::{AtomicOrdering, IntPredicate as Is};
 use ir::op::Effect;
-use ir::{Attr, Function, Inst, InstId, Op};
+use ir::{Attr, Function, Inst, InstId, Op, Value};
 use smallvec::SmallVec;
 
 /// Threads that `thread_slots` has elements for besides those of the block.
@@ -283,6 +283,18 @@ impl<'c> Lowering<'c, '_> {
         };
         self.define(inst.result(), lowered);
         Ok(())
+    }
+
+    /// Whether an array is a block's own, in a program: the block runs on one machine thread.
+    pub(crate) fn is_of_block(&self, array: Value) -> bool {
+        let mut array = array;
+        while let (true, Some(def)) = (self.block.is_some(), self.def(array)) {
+            match def.op {
+                Op::Row | Op::Subarray => array = def.operands[0],
+                op => return matches!(op, Op::SharedArray | Op::DynamicShared | Op::ThreadSlots),
+            }
+        }
+        false
     }
 
     /// Bytes that the same op takes before this one.

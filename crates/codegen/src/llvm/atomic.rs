@@ -16,6 +16,7 @@ use ir::{AtomicOp, Attr, Inst, LeafKind, Op, Scalar};
 
 impl<'c> Lowering<'c, '_> {
     pub(crate) fn atomic_op(&mut self, inst: &Inst) -> Result<Lowered<'c>> {
+        self.is_own_memory = self.is_of_block(inst.operands[0]);
         let (ptr, ty, rest) = self.access(inst)?;
         if super::value::is_big(ty) {
             return Err(Error::TooLarge(format!("an atomic operation on {ty} is too large")));
@@ -49,6 +50,9 @@ impl<'c> Lowering<'c, '_> {
         {
             return Ok(before);
         }
+        if self.is_own_memory {
+            return self.update(op, scalar, ptr, x);
+        }
         use AtomicRMWBinOp as Rmw;
         let native = match (op, scalar.is_float(), scalar.is_signed()) {
             (AtomicOp::Exchange, ..) => Some(Rmw::Xchg),
@@ -79,6 +83,25 @@ impl<'c> Lowering<'c, '_> {
             return Err(Error::Invalid(format!("atomic {} on bool", op.name())));
         }
         self.atomic_loop(op, scalar, ptr, x)
+    }
+
+    /// As an atomic, in memory that only this machine thread sees.
+    fn update(&self, op: AtomicOp, scalar: Scalar, ptr: PointerValue<'c>, x: Leaf<'c>) -> Result<Leaf<'c>> {
+        let bits = as_int(self.builder.build_load(types::bits_type(self.ctx, scalar), ptr, "")?)?;
+        let old = self.of_bits(scalar, bits)?;
+        let op = match op {
+            AtomicOp::Add => Some(Op::Add),
+            AtomicOp::Sub => Some(Op::Sub),
+            AtomicOp::Min => Some(Op::Min),
+            AtomicOp::Max => Some(Op::Max),
+            AtomicOp::And => Some(Op::And),
+            AtomicOp::Or => Some(Op::Or),
+            AtomicOp::Xor => Some(Op::Xor),
+            AtomicOp::Exchange => None,
+        };
+        let new = op.map_or(Ok(x), |op| self.scalar_op(op, scalar, &[old, x]))?;
+        self.builder.build_store(ptr, self.to_bits(scalar, new)?)?;
+        Ok(old)
     }
 
     /// Computes the new value from the one seen and tries to put it in, until nothing came between.
@@ -126,6 +149,12 @@ impl<'c> Lowering<'c, '_> {
             return self.device_exchange_if(ptr, expected, x);
         }
         let b = &self.builder;
+        if self.is_own_memory {
+            let old = as_int(b.build_load(x.get_type(), ptr, "")?)?;
+            let is_expected = b.build_int_compare(IntPredicate::EQ, old, expected, "")?;
+            b.build_store(ptr, b.build_select(is_expected, x, old, "")?)?;
+            return Ok((old, is_expected));
+        }
         let pair = b.build_cmpxchg(ptr, expected, x, SeqCst, SeqCst)?;
         let old = b.build_extract_value(pair, 0, "")?;
         let swapped = b.build_extract_value(pair, 1, "")?;

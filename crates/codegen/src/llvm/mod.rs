@@ -75,6 +75,8 @@ pub(crate) struct Lowering<'c, 'a> {
     stack: u64,
     /// What a gang of threads needs besides, where this lowers a gang.
     pub gang: Option<Box<Gang<'c>>>,
+    /// Whether the atomic being lowered is in memory that one machine thread alone sees.
+    pub is_own_memory: bool,
     /// What a block program needs besides, where this lowers one.
     pub block: Option<Box<Block<'c>>>,
     /// What a GPU's code needs besides, where this lowers for one.
@@ -119,6 +121,7 @@ impl<'c, 'a> Lowering<'c, 'a> {
             fault_words: None,
             stack: 0,
             gang: None,
+            is_own_memory: false,
             block: None,
             device: None,
         }
