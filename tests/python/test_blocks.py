@@ -1,4 +1,4 @@
-"""Kernels over thread blocks, on the CPU and the interpreter: shared memory, barriers, warps, the grid, and mistakes."""
+"""Kernels over thread blocks on the CPU and the interpreter: shared memory, barriers, warps, the grid, mistakes."""
 
 import numpy as np
 import pytest

@@ -63,13 +63,29 @@ pub(crate) fn width(func: &Function, uniformity: &Uniformity, features: &str) ->
         () => return None,
     };
     // What lies in memory decides: f64 steps within an f32 function still fill two vectors evenly.
-    let widest = func.insts.iter().filter(|inst| matches!(inst.op, Op::Load | Op::Store)).filter_map(|inst| {
+    let accesses = accesses(func);
+    let widest = accesses.iter().map(|&id| func.inst(id)).filter_map(|inst| {
         let varies = inst.operands[1..].iter().any(|&operand| uniformity.lanes(operand) != Lanes::Uniform);
         let value = if inst.op == Op::Load { inst.result() } else { *inst.operands.last()? };
         let scalars = scalars(func.ty(value)).ok().filter(|_| varies)?;
         scalars.iter().map(|(_, scalar)| scalar.size()).max()
     });
     Some(bytes / widest.max().unwrap_or(4).max(4) as u32)
+}
+
+/// Loads and stores that are still in the kernel: its tables keep what passes have removed.
+fn accesses(func: &Function) -> Vec<InstId> {
+    let (mut found, mut open) = (Vec::new(), vec![func.body]);
+    while let Some(region) = open.pop() {
+        for &id in &func.region(region).insts {
+            let inst = func.inst(id);
+            if matches!(inst.op, Op::Load | Op::Store) {
+                found.push(id);
+            }
+            open.extend(&inst.regions);
+        }
+    }
+    found
 }
 
 #[derive(Clone, Copy)]
