@@ -71,14 +71,17 @@ class Builtin:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         name = self.__gs_builtin__
-        if kwargs or name in _CONSTRUCTORS or any(isinstance(arg, type) for arg in args):
-            make = _CONSTRUCTORS.get(name)
-            if make is None:
-                raise TypeError(f"`{name}` takes positional values when it is called from Python")
+        make = _CONSTRUCTORS.get(name)
+        if make is not None:
             return make(*args, **kwargs)
         if name in _IN_KERNELS:
             raise RuntimeError(f"`{name}` has a meaning only in a kernel")
-        found = _types.result(_native.call(name, args))
+        values, names = (*args, *kwargs.values()), list(kwargs)
+        try:
+            found = _native.call(name, values, names)
+        except _native.CompileError as error:
+            raise _refused(name, values, error) from None
+        found = _types.result(found)
         # In a kernel these change the state that they are given; here it stays, and only the sample is of use.
         return found[0] if name.startswith(_RANDOM) and isinstance(found, tuple) else found
 
@@ -93,6 +96,15 @@ class Builtin:
 
     def __reduce__(self) -> str:
         return self.__name__
+
+
+def _refused(name: str, values: tuple[Any, ...], error: Any) -> Any:
+    """The error of a call, which ends with the types that were given."""
+    given = ", ".join(type(value).__name__ for value in values)
+    text = f"{error}\n\nCouldn't find a function '{name}' compatible with the arguments '{given}'"
+    made = type(error)(text)
+    made.diagnostics = error.diagnostics
+    return made
 
 
 # Those that take types or change what they are given: the interpreter is only given values.

@@ -347,10 +347,10 @@ def ir(
     rank: int = 1,
     adjoint: bool = False,  # the adjoint kernel, with all adjoints wanted
 ) -> str: ...
-def call(function: Function | str, args: Iterable[Any]) -> tuple[Type, bytes]:
+def call(function: Function | str, args: Iterable[Any], names: list[str] = []) -> tuple[Type, bytes]:
     """Runs a function, or a builtin by name, on the host by the interpreter; gives the result's type and bytes.
 
-    A function of no or several results gives a tuple type.
+    A function of no or several results gives a tuple type. `names` are those of a builtin's last arguments.
     """
 
 def counters() -> dict[str, float]:

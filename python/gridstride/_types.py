@@ -23,7 +23,7 @@ import types as pytypes
 import typing
 from typing import Any, ClassVar
 
-from gridstride import _native
+from gridstride import _native, config
 
 Type = _native.Type
 Pattern = tuple[Any, ...]
@@ -375,7 +375,8 @@ def result(found: tuple[Type, bytes] | None) -> Any:
             return None
         return tuple(result((item, raw[offset : offset + item.size])) for _, item, offset in ty.fields)
     value = from_native(ty, raw)
-    return value if ty.kind != "scalar" or ty.name in ("bool", "i32", "f32") else classes[ty](value)
+    is_plain = ty.kind != "scalar" or ty.name in ("bool", "i32", "f32") or config.legacy_scalar_return_types
+    return value if is_plain else classes[ty](value)
 
 
 def dtype_class(dtype: DType) -> Any:

@@ -14,12 +14,14 @@ class Unbuilt:
 
     __gs_type__ = ("any",)
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, is_instance: bool = False) -> None:
         self.__name__ = name
+        # Whether it stands for a description, `wp.tile(dtype=float, shape=4)`, not for the kind.
+        self.is_instance = is_instance
 
     def __call__(self, *args: Any, **kwargs: Any) -> Unbuilt:
         if not args and set(kwargs) <= {"dtype", "ndim", "shape", "capacity", "storage"} and kwargs:
-            return self
+            return Unbuilt(self.__name__, is_instance=True)
         raise NotImplementedError(f"`{self.__name__}` is not available yet")
 
     def __getitem__(self, key: Any) -> Unbuilt:

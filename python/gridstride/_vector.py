@@ -32,6 +32,17 @@ def _assignable(scalar: Any, value: Any) -> list[Any]:
     return held(scalar, [value])
 
 
+def _scalars(scalar: Any, values: Sequence[Any]) -> Sequence[Any]:
+    """The values, if they are numbers. Raises `TypeError` for sequences and strings."""
+    for value in values:
+        if isinstance(value, (str, bytes)):
+            raise TypeError(f"Expected to assign a `{scalar.__name__}` value but got `{type(value).__name__}` instead")
+        if hasattr(value, "__len__"):
+            expected = f"a slice from a sequence of `{scalar.__name__}` values"
+            raise TypeError(f"Expected to assign {expected} but got `{type(value).__name__}` instead")
+    return values
+
+
 def _flatten(values: Sequence[Any]) -> list[Any]:
     flat: list[Any] = []
     for value in values:
@@ -78,7 +89,8 @@ class composite(arithmetic):
                 f"{type(self).__name__} has {n} components, not {len(args)}: "
                 f"Invalid number of arguments in {kind} constructor, expected {n} elements, got {len(args)}"
             )
-        self._c = held(self._wp_scalar_type_, args)
+        # A conversion, as `wp.uint8(300)` is: ints wrap. What is assigned to a component must fit.
+        self._c = round_to(self._wp_scalar_type_, args)
 
     @classmethod
     def _of(cls, components: Sequence[Any]) -> Any:
@@ -141,7 +153,10 @@ class composite(arithmetic):
         return f"[{', '.join(map(str, self._c))}]"
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}([{', '.join(map(repr, self._c))}])"
+        scalar = self._wp_scalar_type_
+        # Numbers that Python would take for another type say which they are.
+        shown = self._c if scalar in (_types.float32, _types.int32) else map(scalar, self._c)
+        return f"{type(self).__name__}([{', '.join(map(repr, shown))}])"
 
     def __reduce__(self) -> tuple[Any, ...]:
         ty = self.__gs_type__
@@ -176,8 +191,8 @@ class vector_base(composite):
             n = len(self._c[key])
             values = [value] * n if isinstance(value, _NUMBERS) else list(value)
             if len(values) != n:
-                raise ValueError(f"cannot assign {len(values)} components to a slice of {n}")
-            self._c[key] = held(self._wp_scalar_type_, values)
+                raise ValueError(f"Can only assign sequence of same size: {len(values)} components to a slice of {n}")
+            self._c[key] = held(self._wp_scalar_type_, _scalars(self._wp_scalar_type_, values))
         else:
             self._c[key] = _assignable(self._wp_scalar_type_, value)[0]
 
@@ -221,6 +236,8 @@ class matrix_base(composite):
 
     def set_row(self, i: int, value: Any) -> None:
         """Replaces row `i`."""
+        if not -self._shape_[0] <= i < self._shape_[0]:
+            raise IndexError(f"row {i} of {self._shape_[0]} rows: Invalid row index")
         self[i] = value
 
     def set_col(self, j: int, value: Any) -> None:
@@ -256,11 +273,17 @@ class matrix_base(composite):
         return vector(len(flat), self._wp_scalar_type_)._of(flat) if many_rows or many_cols else flat[0]
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        rows, cols, _, _ = self._places(key)
+        rows, cols, many_rows, many_cols = self._places(key)
         n = len(rows) * len(cols)
-        values = [value] * n if isinstance(value, _NUMBERS) else _flatten(value)
+        if not many_rows and not many_cols:
+            values = _assignable(self._wp_scalar_type_, value)
+        elif many_rows and many_cols and not isinstance(value, _NUMBERS):
+            values = _flatten(value)
+        else:
+            values = [value] * n if isinstance(value, _NUMBERS) else list(value)
+            values = list(_scalars(self._wp_scalar_type_, values))
         if len(values) != n:
-            raise ValueError(f"cannot assign {len(values)} components to {n}")
+            raise ValueError(f"Can only assign sequence of same size: {len(values)} components to {n}")
         places = [i * self._shape_[1] + j for i in rows for j in cols]
         for place, component in zip(places, held(self._wp_scalar_type_, values), strict=True):
             self._c[place] = component

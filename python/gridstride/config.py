@@ -73,6 +73,8 @@ enable_tiles_in_stack_memory: bool = False
 enable_vector_component_overwrites: bool = False
 launch_array_access_mode: Any = None
 legacy_cpu_linker: bool = False
+legacy_scalar_return_types: bool = False
+"""Functions called from Python give Python's numbers for every scalar type, not those of their own class."""
 line_directives: bool = True
 lineinfo: bool = False
 llvm_cuda: bool = False

@@ -21,7 +21,6 @@ from gridstride._indexed import indexedarray as indexedarray
 from gridstride._named import named
 from gridstride._numpy import dtype_from_numpy as dtype_from_numpy
 from gridstride._numpy import dtype_to_numpy as dtype_to_numpy
-from gridstride._struct import is_struct as is_struct
 from gridstride._struct import struct_base as struct_base
 from gridstride._types import Float as Float
 from gridstride._types import Int as Int
@@ -43,6 +42,7 @@ from gridstride._types import uint8 as uint8
 from gridstride._types import uint16 as uint16
 from gridstride._types import uint32 as uint32
 from gridstride._types import uint64 as uint64
+from gridstride._unbuilt import Unbuilt
 from gridstride._vector import composite, matrix_base, quaternion_base, transform_base, vector_base
 from gridstride._vector import matrix as matrix
 from gridstride._vector import quaternion as quaternion
@@ -119,17 +119,103 @@ def type_is_composite(dtype: Any) -> Any:
 
 def type_is_float(dtype: Any) -> Any:
     """Whether a type is a float type or `float`."""
-    return dtype is float or dtype in float_types
+    return isinstance(dtype, type) and (dtype is float or dtype in float_types)
 
 
 def type_is_int(dtype: Any) -> Any:
     """Whether a type is an integer type or `int`."""
-    return dtype is int or dtype in int_types
+    return isinstance(dtype, type) and (dtype is int or dtype in int_types)
+
+
+def type_is_scalar(dtype: Any) -> Any:
+    """Whether a type is a number type."""
+    return type_is_int(dtype) or type_is_float(dtype)
+
+
+def type_is_value(dtype: Any) -> Any:
+    """Whether a type is that of a number, vector, matrix, quaternion or transform."""
+    return type_is_scalar(dtype) or type_is_composite(dtype)
+
+
+def type_is_struct(dtype: Any) -> Any:
+    """Whether a type is a class made by `@struct`."""
+    return _has_base(dtype, struct_base)
+
+
+def type_is_array(dtype: Any) -> Any:
+    """Whether a type is a class of arrays."""
+    return _has_base(dtype, (array, _indexed.indexedarray)) or _is_unbuilt_array(dtype)  # type: ignore[arg-type]
+
+
+def _is_unbuilt_array(value: Any) -> Any:
+    return isinstance(value, Unbuilt) and "array" in value.__name__ and not value.is_instance
+
+
+def type_is_tile(dtype: Any) -> Any:
+    """Whether a type is that of tiles."""
+    return getattr(dtype, "__gs_builtin__", None) == "tile"
+
+
+def is_int(value: Any) -> Any:
+    """Whether a value is an integer: Python's or of an integer type; a bool is none."""
+    return type_is_int(type(value))
+
+
+def is_float(value: Any) -> Any:
+    """Whether a value is a float: Python's or of a float type."""
+    return type_is_float(type(value))
+
+
+def is_scalar(value: Any) -> Any:
+    """Whether a value is a number."""
+    return type_is_scalar(type(value))
+
+
+def is_vector(value: Any) -> Any:
+    """Whether a value is a vector."""
+    return type_is_vector(type(value))
+
+
+def is_matrix(value: Any) -> Any:
+    """Whether a value is a matrix."""
+    return type_is_matrix(type(value))
+
+
+def is_quaternion(value: Any) -> Any:
+    """Whether a value is a quaternion."""
+    return type_is_quaternion(type(value))
+
+
+def is_transformation(value: Any) -> Any:
+    """Whether a value is a transform."""
+    return type_is_transformation(type(value))
+
+
+def is_composite(value: Any) -> Any:
+    """Whether a value is a vector, matrix, quaternion or transform."""
+    return type_is_composite(type(value))
+
+
+def is_value(value: Any) -> Any:
+    """Whether a value is a number, vector, matrix, quaternion or transform."""
+    return type_is_value(type(value))
+
+
+def is_struct(value: Any) -> Any:
+    """Whether a value is an instance of a class made by `@struct`."""
+    return type_is_struct(type(value))
+
+
+def is_tile(value: Any) -> Any:
+    """Whether a value describes a tile."""
+    return isinstance(value, Unbuilt) and value.__name__ == "tile"
 
 
 def is_array(a: Any) -> Any:
-    """Whether a value is an array."""
-    return isinstance(a, (array, _indexed.indexedarray))
+    """Whether a value is an array, or the annotation of one."""
+    if isinstance(a, Unbuilt):
+        return "array" in a.__name__ and a.is_instance
+    return isinstance(a, (array, ArrayAnnotation, _indexed.indexedarray))
 
 
 def type_to_warp(dtype: Any) -> Any:

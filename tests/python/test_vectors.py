@@ -54,8 +54,7 @@ def test_constructors():
     assert wp.vec3() == (0.0, 0.0, 0.0)
     assert wp.vec3(2) == (2.0, 2.0, 2.0)
     assert wp.vec3([1, 2, 3]) == wp.vec3(1, 2, 3) == wp.vec3(np.array([1, 2, 3])) == wp.vec3(wp.vec3d(1, 2, 3))
-    with pytest.raises(OverflowError, match=r"out of range for int32"):
-        wp.vec2i(-1, 2**32 + 5)
+    assert wp.vec2i(-1, 2**32 + 5) == (-1, 5)
     assert wp.spatial_vector(wp.vec3(1, 2, 3), wp.vec3(4, 5, 6)) == (1, 2, 3, 4, 5, 6)
     assert (
         wp.mat22(1, 2, 3, 4)
@@ -183,7 +182,6 @@ def test_generic_types_make_no_values():
 @pytest.mark.parametrize(
     "store",
     [
-        lambda: wp.vec2ub(300, 0),
         lambda: setattr(wp.vec2ub(), "x", -1),
         lambda: wp.vec2ub().__setitem__(slice(None), 256),
         lambda: wp.zeros(2, dtype=wp.uint8).fill_(256),
@@ -199,6 +197,7 @@ def test_an_int_out_of_range_is_refused_wherever_it_is_stored(store):
 
 
 def test_conversions_and_arithmetic_wrap():
+    assert wp.vec2ub(300, -1) == (44, 255)
     assert wp.vec2ub(200, 1) + wp.vec2ub(100, 1) == (44, 2)
     assert wp.full(1, wp.uint8(300)).list() == [44]
     assert wp.array(np.array([300]), dtype=wp.uint8).list() == [44]

@@ -15,18 +15,20 @@ use pyo3::types::{PyBytes, PyString};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-/// Builtins that were called before, by name and argument types. Functions are lowered anew at each call, since what
+/// Builtins that were called before, by name, argument types and argument names. Functions are lowered anew at each call, since what
 /// they capture may have changed.
 static BUILTINS: Mutex<Option<Builtins>> = Mutex::new(None);
-type Builtins = HashMap<(String, Vec<Type>), Arc<Module>>;
+type Builtins = HashMap<(String, Vec<Type>, Vec<String>), Arc<Module>>;
 
 /// Runs a function, or a builtin by its name; gives the result's type and bytes: a tuple type for none
-/// or several results.
+/// or several results. `names` are those of a builtin's last arguments.
 #[pyfunction]
+#[pyo3(signature = (function, args, names=Vec::new()))]
 pub(crate) fn call<'py>(
     py: Python<'py>,
     function: &Bound<'py, PyAny>,
     args: &Bound<'py, PyAny>,
+    names: Vec<String>,
 ) -> PyResult<(PyIrType, Bound<'py, PyBytes>)> {
     guarded(|| {
         let name = name_of(function)?;
@@ -38,7 +40,7 @@ pub(crate) fn call<'py>(
             .collect::<PyResult<Vec<_>>>()?
             .into_iter()
             .unzip();
-        let module = module(function, &name, &types)?;
+        let module = module(function, &name, &types, names)?;
         let entry = FuncRef(module.funcs.len() as u32 - 1);
         let results = interp::call(&module, entry, &values);
         crate::print::flush(py)?;
@@ -87,18 +89,18 @@ fn interp_value(name: &str, index: usize, arg: &Bound<'_, PyAny>) -> PyResult<(T
     Ok((ty, InterpValue::from_bytes(ty, &bytes)))
 }
 
-fn module(function: &Bound<'_, PyAny>, name: &str, types: &[Type]) -> PyResult<Arc<Module>> {
+fn module(function: &Bound<'_, PyAny>, name: &str, types: &[Type], names: Vec<String>) -> PyResult<Arc<Module>> {
     let py = function.py();
     let host = LiveHost::new(py);
     let options = Options::default();
     let is_builtin = function.cast::<Function>().is_err();
     let lock = || BUILTINS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    let key = (name.to_owned(), types.to_vec());
+    let key = (name.to_owned(), types.to_vec(), names);
     if let Some(known) = lock().as_ref().filter(|_| is_builtin).and_then(|builtins| builtins.get(&key)) {
         return Ok(known.clone());
     }
     let lowered = if is_builtin {
-        frontend::warp::lower_builtin(&host, name, types, &options)
+        frontend::warp::lower_builtin(&host, name, types, &key.2, &options)
     } else {
         frontend::warp::lower_function(&host, host.register(function), types, &options)
     };

@@ -2,6 +2,7 @@
 
 use super::lower::{Binding, Lower, Result, Scope};
 use super::operand::Operand;
+use super::scan;
 use crate::{HostValue, TypePattern};
 use diagnostics::Span;
 use ir::{Attr, Op, Scalar, Type, Value};
@@ -137,7 +138,16 @@ impl Lower<'_, '_> {
                 _ => None,
             })
             .collect();
-        match self.unit.host.evaluate(scope, &text, &locals) {
+        // A global of the name of a run-time value is not what is meant.
+        let unknown = scan::free_names(expr).into_iter().find(|name| match self.names.get(name) {
+            Some(binding) => !matches!(binding, Binding::Is(Operand::Static(_))),
+            None => false,
+        });
+        let found = match unknown {
+            Some(name) => Err(format!("NameError: name '{name}' is not defined: it is a run-time value")),
+            None => self.unit.host.evaluate(scope, &text, &locals),
+        };
+        match found {
             Ok(value) => Ok(Operand::Static(value)),
             Err(message) => {
                 // What is known of locals, such as a tuple's length, is known here although Python has no value of them.

@@ -92,15 +92,16 @@ pub fn lower_function(
     unit.finish(result)
 }
 
-/// Lowers a call of a builtin by name to a function `name` of the module.
+/// Lowers a call of a builtin by name to a function `name` of the module. `names` are those of the last arguments.
 pub fn lower_builtin(
     host: &dyn Host,
     name: &str,
     args: &[Type],
+    names: &[String],
     options: &Options,
 ) -> std::result::Result<Lowered, Rejected> {
     let mut unit = Unit::new(host, options);
-    let result = with_room(|| unit.builtin_function(name, args));
+    let result = with_room(|| unit.builtin_function(name, args, names));
     unit.finish(result)
 }
 

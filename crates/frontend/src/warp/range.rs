@@ -1,12 +1,12 @@
 //! `for … in range(…)`: bounds, direction, and the integer type of the induction variable.
 
-use super::lower::{Lower, Result};
+use super::lower::{Binding, Lower, Result};
 use super::operand::Operand;
 use super::repeat::{Head, Plan};
 use super::scan;
 use crate::HostValue;
 use diagnostics::Span;
-use ir::{Op, Scalar, Type, Value};
+use ir::{Const, Op, Scalar, Type, Value};
 use ruff_python_ast::{Expr, StmtFor};
 use ruff_text_size::Ranged;
 
@@ -61,6 +61,12 @@ impl Lower<'_, '_> {
             }
             return self.unrolled(stmt, items);
         }
+        // The first value and the step of what is walked through.
+        let known = match (trips, lo.as_int(), step.as_int()) {
+            (Some(n), Some(lo), Some(step)) if reversed => Some([lo + (n - 1) * step, -step]),
+            (_, Some(lo), Some(step)) => Some([lo, step]),
+            _ => None,
+        };
         let scalar = self.range_scalar([&lo, &hi, &step], span)?;
         let mut bounds = [&lo, &hi, &step].map(|operand| self.value_as(operand, Type::scalar(scalar), span));
         if step.as_int().is_none()
@@ -80,7 +86,19 @@ impl Lower<'_, '_> {
             is_sure: trips.is_some_and(|n| n > 0),
             head: Head::For { target: &stmt.target, bounds: [lo?, hi?, step?], scalar, each: None },
         };
-        self.repeat(&plan)
+        self.repeat(&plan)?;
+        self.set_last(stmt, target, scalar, trips.zip(known));
+        Ok(())
+    }
+
+    /// After a loop of known rounds that always runs to its end, its variable is known again.
+    fn set_last(&mut self, stmt: &StmtFor, target: &str, scalar: Scalar, rounds: Option<(i128, [i128; 2])>) {
+        let Some((n, [first, step])) = rounds.filter(|(n, _)| *n > 0) else { return };
+        let is_changed = scan::assigned(&stmt.body).bound.iter().any(|name| name == target);
+        if !target.is_empty() && !is_changed && !scan::has_jump(&stmt.body) && !self.is_terminated() {
+            let last = Const::int(scalar, first + (n - 1) * step);
+            self.names.set(target, Binding::Is(Operand::Static(HostValue::Scalar(scalar, last))));
+        }
     }
 
     /// The bounds of the same range walked from its end: from the last value down (or up) to before the first.

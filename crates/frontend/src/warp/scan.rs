@@ -1,7 +1,7 @@
 //! Which names statements set, and where a body reads names: what must be known before a loop is lowered.
 
 use ruff_python_ast::visitor::{Visitor, walk_expr, walk_stmt};
-use ruff_python_ast::{Expr, ExprCall, ExprContext, Stmt};
+use ruff_python_ast::{Expr, ExprCall, ExprContext, Parameter, Stmt};
 use ruff_text_size::Ranged;
 
 /// Names that statements set.
@@ -101,6 +101,33 @@ pub(crate) fn root(expr: &Expr) -> Option<&str> {
         Expr::Subscript(subscript) => root(&subscript.value),
         _ => None,
     }
+}
+
+/// Names that an expression reads and does not bind itself, as comprehensions and lambdas do.
+pub(crate) fn free_names(expr: &Expr) -> Vec<String> {
+    #[derive(Default)]
+    struct Free {
+        read: Vec<String>,
+        bound: Vec<String>,
+    }
+    impl<'a> Visitor<'a> for Free {
+        fn visit_expr(&mut self, expr: &'a Expr) {
+            match expr {
+                Expr::Name(name) if name.ctx == ExprContext::Load => insert(&mut self.read, name.id.as_str()),
+                Expr::Name(name) => insert(&mut self.bound, name.id.as_str()),
+                _ => {}
+            }
+            walk_expr(self, expr);
+        }
+
+        fn visit_parameter(&mut self, parameter: &'a Parameter) {
+            insert(&mut self.bound, parameter.name.as_str());
+        }
+    }
+    let mut free = Free::default();
+    free.visit_expr(expr);
+    free.read.retain(|name| !free.bound.contains(name));
+    free.read
 }
 
 /// Every place that reads a name, in order of the text.

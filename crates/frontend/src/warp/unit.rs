@@ -99,9 +99,12 @@ impl<'h> Unit<'h> {
         self.wrapper(&callee.name, args, |lower, args| lower.call_function(func, args, Span::NONE))
     }
 
-    pub(crate) fn builtin_function(&mut self, name: &str, args: &[Type]) -> Result<()> {
+    /// The last arguments have names where there are any.
+    pub(crate) fn builtin_function(&mut self, name: &str, args: &[Type], names: &[String]) -> Result<()> {
         let n_args = args.len();
-        self.wrapper(name, args, |lower, args| {
+        self.wrapper(name, args, |lower, mut args| {
+            let named = args.positional.split_off(n_args - names.len());
+            args.named = names.iter().cloned().zip(named).collect();
             let result = lower.builtin(name, args, Span::NONE)?;
             Ok(super::builtins::without_outputs(name, n_args, result))
         })

@@ -36,7 +36,7 @@ impl Host for NoHost {
 
 /// The IR of a call, or the messages.
 fn check(name: &str, args: &[Type]) -> std::result::Result<String, String> {
-    match lower_builtin(&NoHost, name, args, &Options::default()) {
+    match lower_builtin(&NoHost, name, args, &[], &Options::default()) {
         Ok(lowered) => Ok(ir::print::print_module(&lowered.module)),
         Err(rejected) => {
             let render = |report| diagnostics::render(report, &rejected.sources);
