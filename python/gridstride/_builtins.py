@@ -66,7 +66,7 @@ class Builtin:
 
     def __init__(self, name: str) -> None:
         self.__gs_builtin__ = name
-        self.__name__ = name
+        self.__name__ = self.key = name
         self.__doc__ = f"`{name}` of the kernel language; from Python it runs in the interpreter on host values."
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -7,12 +7,13 @@ array([30., 10.], dtype=float32)
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from gridstride import _array, _device, _numpy, _operators, _struct, _types
+from gridstride import _array, _device, _numpy, _operators, _shape, _struct, _types
 
 
 class indexedarray:  # noqa: N801 - Warp's name
@@ -84,6 +85,10 @@ class indexedarray:  # noqa: N801 - Warp's name
     @property
     def _keep(self) -> Any:
         return self.data._keep
+
+    @_keep.setter
+    def _keep(self, kept: Any) -> None:
+        self.data._keep = kept
 
     @property
     def size(self) -> int:
@@ -188,9 +193,17 @@ class indexedarray:  # noqa: N801 - Warp's name
         )
 
     def __str__(self) -> str:
-        return str(self.numpy())
+        return repr(self) if self.data is None else str(self.numpy())
+
+    def __or__(self, other: Any) -> Any:
+        return typing.Union[self, other] if self.data is None else NotImplemented  # noqa: UP007
+
+    def __ror__(self, other: Any) -> Any:
+        return typing.Union[other, self] if self.data is None else NotImplemented  # noqa: UP007
 
     def __repr__(self) -> str:
+        if self.data is None:
+            return f"wp.indexedarray{_shape._written(self.dtype, self.ndim, False)}"
         return f"indexedarray(shape={self.shape}, dtype={getattr(self.dtype, '__name__', self.dtype)})"
 
 

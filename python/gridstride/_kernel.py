@@ -19,10 +19,13 @@ import sys
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
+from typing import overload as overload_signature
 
 from gridstride import _annotations, _identity, _logger, _native, _source, _types, _unbuilt, config
 
+P = ParamSpec("P")
+R = TypeVar("R")
 _KERNEL_OPTIONS = {
     "enable_backward",
     "launch_bounds",
@@ -153,7 +156,14 @@ class Function(_native.Function):
             bound = inspect.signature(self.func).bind(*args, **kwargs)
             bound.apply_defaults()
             args = bound.args
-        return _types.result(_native.call(self, args))
+        try:
+            return _types.result(_native.call(self, args))
+        except _native.CompileError as error:
+            if error.diagnostics[0][0] != "no-overload":
+                raise
+            text = f"Error calling function '{self.__name__}', no overload found for arguments {args}"
+            error.args = (f"{text}\n\n{error}",)
+            raise
 
     def __repr__(self) -> str:
         return f"<Function {self.__name__}({', '.join(self._annotations)})>"
@@ -329,6 +339,13 @@ def _check_records(count: Any) -> None:
         raise ValueError(f"deterministic_max_records must be non-negative, not {count}")
 
 
+# For type checkers: what is decorated keeps its signature.
+@overload_signature
+def func(f: Callable[P, R]) -> Callable[P, R]: ...
+@overload_signature
+def func(
+    *, name: str | None = None, module: Module | str | None = None, inline: bool | None = None
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 def func(
     f: Callable[..., Any] | None = None,
     *,
@@ -341,6 +358,8 @@ def func(
     Decorating another function of the same name in the same scope adds an overload; one with the same parameter types
     replaces the earlier. Annotations and defaults are optional. Raises `TypeError` for an annotation that is no type.
     """
+    if inline is not None and not isinstance(inline, bool):
+        raise TypeError(f"inline must be a bool or None, not {inline!r}")
     frame = sys._getframe(1)
 
     def decorate(function: Callable[..., Any], frame: FrameType = frame) -> Function:

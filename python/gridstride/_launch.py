@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gridstride import _device, _native, config
+from gridstride import _device, _logger, _native, _types, config
 from gridstride._kernel import Kernel
 from gridstride._struct import struct_base
 
@@ -63,6 +63,11 @@ class LaunchBounds(NamedTuple):
         return math.prod(self.shape[1:])
 
 
+def _blank(ty: _types.Type) -> Any:
+    """An argument of zeros; None for an array."""
+    return None if ty.kind == "array" else _types.from_native(ty, bytes(ty.size))
+
+
 def _signed(name: str, parameters: str, function: Any) -> str:
     """The text that tells Python the signature of a compiled function, then the doc string of the one it stands for."""
     return f"{name}({parameters})\n--\n\n{function.__doc__ or ''}"
@@ -71,18 +76,35 @@ def _signed(name: str, parameters: str, function: Any) -> str:
 class Launch(_native.Launch):
     """A recorded launch (`record_cmd=True`): arguments checked and packed once, run by `launch()`.
 
+    `Launch(kernel, device)` is a launch of no threads whose arguments are all zero, or null arrays: set them.
+
     Attributes: `kernel`, `device`, `params` (the arguments), `dim`.
     """
 
     __slots__ = ("_structs", "device", "dim", "kernel", "params")
+    kernel: Kernel
+    dim: Any
+    params: list[Any]
+    device: _device.Device
 
-    def __init__(self, recorded: Any, kernel: Kernel, dim: Any, params: list[Any], device: _device.Device) -> None:
+    def __new__(cls, kernel: Kernel, device: _device.DeviceLike = None) -> Launch:
+        if kernel.is_generic:
+            raise RuntimeError(f"kernel `{kernel.key}` is generic: launch an overload of it")
+        place = _device.get_device(device)
+        params = [_blank(ty) for ty in kernel._annotations.values()]
+        recorded = _native.launch(kernel, 0, params, (), place.alias, True, kernel.compile_options())
+        return cls._of(recorded, kernel, 0, params, place)
+
+    @classmethod
+    def _of(cls, recorded: Any, kernel: Kernel, dim: Any, params: list[Any], device: _device.Device) -> Launch:
+        self = super().__new__(cls, recorded)
         self.kernel = kernel
         self.dim = dim
         # Packed arguments are addresses: the arrays must live as long as this object.
         self.params = params
         self.device = device
         self._find_structs()
+        return self
 
     def _find_structs(self) -> None:
         # A struct is read as it is at each launch; every other argument was read when it was set.
@@ -214,7 +236,8 @@ def launch(
     if type(dim) is not int or not 0 <= dim <= MAX_EXTENT:
         dim = _shape(dim)
     if _settings["print_launches"]:
-        print(f"kernel: {kernel.key}  dim: {dim}  inputs: {len(inputs)}  outputs: {len(outputs)}  device: {place}")
+        counts = f"inputs: {len(inputs)}  outputs: {len(outputs)}"
+        _logger.get_logger().info(f"kernel: {kernel.key}  dim: {dim}  {counts}  device: {place}")
     if adjoint:
         return _backward(kernel, dim, [*inputs, *outputs], [*adj_inputs, *adj_outputs], place.alias)
     if record_cmd:
@@ -236,7 +259,7 @@ def launch(
     else:
         recorded = _native.launch(kernel, dim, inputs, outputs, place.alias, record_cmd, options, record_tape)
     if record_cmd:
-        return Launch(recorded, kernel, dim, [*inputs, *outputs], place)
+        return Launch._of(recorded, kernel, dim, [*inputs, *outputs], place)
     return None
 
 

@@ -71,6 +71,17 @@ def viewed(source: Any, cls: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     raise TypeError(f"{failed}source dtype has size {size} bytes, but target dtype has size {wanted} bytes")
 
 
+def _written(dtype: Any, ndim: Any, has_short_names: bool) -> str:
+    """The rest of an annotation as its user writes it: `2d[wp.float32]` of `wp.array2d[wp.float32]`."""
+    name = "Any" if dtype is Any else getattr(dtype, "__name__", repr(dtype))
+    name = f"wp.{name}" if getattr(dtype, "__module__", "") == "gridstride" and name.isidentifier() else name
+    if ndim is Any:
+        return f"[{name}, Any]"
+    if ndim == 1:
+        return f"[{name}]"
+    return f"{ndim}d[{name}]" if has_short_names else f"[{name}, Literal[{ndim}]]"
+
+
 class ArrayAnnotation:
     """What `wp.array[T]` gives: element type `dtype` (maybe generic) and rank `ndim`."""
 
@@ -81,7 +92,7 @@ class ArrayAnnotation:
             if len(dtype) != 2:
                 raise TypeError("an array annotation takes an element type and a number of dimensions")
             dtype, ndim = dtype[0], _types.literal(dtype[1])
-        if not 1 <= ndim <= MAX_RANK:
+        if ndim is not Any and not 1 <= ndim <= MAX_RANK:
             raise ValueError(
                 f"ndim must be between 1 and {MAX_RANK}: an array has 1 to {MAX_RANK} dimensions, not {ndim}"
             )
@@ -89,7 +100,11 @@ class ArrayAnnotation:
         self.ndim = ndim
         if isinstance(element, tuple):
             self.dtype = dtype
-            self.__gs_type__: Any = ("array", element, ndim)
+            # Of an open rank: any type at all, which each launch says.
+            self.__gs_type__: Any = ("any",) if ndim is Any else ("array", element, ndim)
+        elif ndim is Any:
+            self.dtype = _types.class_of(element)
+            self.__gs_type__ = ("any",)
         else:
             self.dtype = _types.class_of(element)
             self.__gs_type__ = _types.Type.array(element, ndim)
@@ -112,4 +127,4 @@ class ArrayAnnotation:
         return typing.Union[other, self]  # noqa: UP007
 
     def __repr__(self) -> str:
-        return f"array(ndim={self.ndim}, dtype={getattr(self.dtype, '__name__', self.dtype)})"
+        return f"wp.array{_written(self.dtype, self.ndim, True)}"

@@ -211,6 +211,10 @@ def _record(cls: Any) -> Any:
 
 
 def _make_struct(cls: type, annotations: dict[str, Any]) -> Any:
+    if cls.__bases__ != (object,):
+        # What it would inherit, fields and methods, would be missing.
+        names = ", ".join(f"`{base.__name__}`" for base in cls.__bases__)
+        raise RuntimeError(f"struct `{cls.__name__}` is derived from {names}: structs must be defined as base classes")
     types: list[tuple[str, Type]] = []
     classes: dict[str, Any] = {}
     for name, annotation in annotations.items():

@@ -16,6 +16,8 @@ class Unbuilt:
 
     def __init__(self, name: str, is_instance: bool = False) -> None:
         self.__name__ = name
+        self.dtype: Any = None
+        self.ndim: Any = None
         # Whether it stands for a description, `wp.tile(dtype=float, shape=4)`, not for the kind.
         self.is_instance = is_instance
 
@@ -25,7 +27,13 @@ class Unbuilt:
         raise NotImplementedError(f"`{self.__name__}` is not available yet")
 
     def __getitem__(self, key: Any) -> Unbuilt:
-        return self
+        from gridstride import _shape
+
+        made = Unbuilt(self.__name__, is_instance=True)
+        if "array" in self.__name__:
+            annotation = _shape.ArrayAnnotation(key, 1)
+            made.dtype, made.ndim = annotation.dtype, annotation.ndim
+        return made
 
     def __or__(self, other: Any) -> Any:
         return Any

@@ -15,14 +15,14 @@ import operator
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
-from gridstride import _types
+from gridstride import _axes, _types
 from gridstride._arithmetic import arithmetic
 from gridstride._arithmetic import held as held
 from gridstride._arithmetic import round_to as round_to
 from gridstride._types import Type
 
 _NUMBERS = (int, float, _types.scalar_base)
-_AXES = ("x", "y", "z", "w")
+_AXES = _axes.NAMES
 
 
 def _assignable(scalar: Any, value: Any) -> list[Any]:
@@ -116,6 +116,9 @@ class composite(arithmetic):
 
     def __gs_bytes__(self) -> bytes:
         return _types.pack(self._wp_scalar_type_, self._c)
+
+    def __bytes__(self) -> bytes:
+        return self.__gs_bytes__()
 
     def __len__(self) -> int:
         return self._shape_[0]
@@ -353,24 +356,7 @@ class transform_base(vector_base):
         self[3:] = value
 
 
-def _axis(i: int) -> property:
-    def get(self: composite) -> Any:
-        return self._c[i]
-
-    def put(self: composite, value: Any) -> None:
-        self._c[i] = held(self._wp_scalar_type_, [value])[0]
-
-    return property(get, put, doc=f"Component {i}.")
-
-
-def _missing_axis(name: str) -> property:
-    def refuse(self: composite, value: Any = None) -> Any:
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
-
-    return property(refuse, refuse)
-
-
-_AXIS_PROPERTIES = [_axis(i) for i in range(4)]
+_axes.refuse_swizzles(vector_base)
 _BASES: dict[str, Any] = {
     "vector": vector_base,
     "matrix": matrix_base,
@@ -414,8 +400,8 @@ def make_class(kind: str, shape: tuple[int, ...], scalar: Any, name: str | None 
         "_wp_generic_type_str_": _GENERIC_NAMES[kind],
     }
     if kind in ("vector", "quat"):
-        members.update(zip(_AXES[:length], _AXIS_PROPERTIES, strict=False))
-        members.update({name: _missing_axis(name) for name in _AXES[length:]})
+        members.update(zip(_AXES[:length], _axes.COMPONENTS, strict=False))
+        members.update({name: _axes.missing(name) for name in _AXES[length:]})
     if ty is None:
         members["__gs_builtin__"] = "_no_components"
     else:

@@ -37,10 +37,32 @@ def outcome(result: unittest.TestResult) -> tuple[str, str]:
         if reports:
             lines = [line for line in reports[0][1].strip().splitlines() if line.strip()]
             named = [line for line in lines if line.startswith(("gridstride", "error[")) or "Error" in line]
+            # The test asks for an error and gets one of the class that it asks for, in other words.
+            in_other_words = [line for line in lines if line.startswith('AssertionError: "') and "not match" in line]
+            if in_other_words:
+                return "wording", in_other_words[-1].strip()
             return kind, (named or lines or [""])[-1].strip()
     if result.skipped:
         return "skipped", result.skipped[0][1]
     return "passed", ""
+
+
+# The classes whose tests ran, and what their preparation raised.
+_entered: list[tuple[type[unittest.TestCase], Exception | None]] = []
+
+
+def enter_class(cls: type[unittest.TestCase]) -> None:
+    """Runs what a class does before its tests, once, and what the class before it does after its own."""
+    if not _entered or _entered[-1][0] is not cls:
+        if _entered:
+            _entered[-1][0].tearDownClass()
+        try:
+            cls.setUpClass()
+            _entered.append((cls, None))
+        except Exception as error:
+            _entered.append((cls, error))
+    if _entered[-1][1] is not None:
+        raise _entered[-1][1]
 
 
 def run(test: unittest.TestCase, seconds: float) -> tuple[str, str]:
@@ -53,7 +75,12 @@ def run(test: unittest.TestCase, seconds: float) -> tuple[str, str]:
     signal.signal(signal.SIGALRM, out_of_time)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
+        enter_class(type(test))
         test.run(result)
+    except unittest.SkipTest as skipped:
+        return "skipped", str(skipped)
+    except Exception as error:
+        return "error", f"{type(error).__name__}: {error}"
     except OutOfTime:
         return "failed", f"ran longer than {seconds:g} s"
     finally:

@@ -48,7 +48,9 @@ class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         for candidate in (name, f"gridstride.compat.{rest}"):
             spec.loader_state = candidate
             try:
-                if importlib.util.find_spec(candidate) is not None:
+                found = importlib.util.find_spec(candidate)
+                if found is not None:
+                    spec.submodule_search_locations = found.submodule_search_locations
                     return spec
             except ModuleNotFoundError:
                 continue

@@ -210,11 +210,16 @@ def svd2(A: Matrix22, U: Matrix22, sigma: Vector2, V: Matrix22):
 # Cosine and sine of the rotation that makes an off-diagonal element zero. Nothing is divided by that element, so that
 # the derivative is right where it is small or zero.
 def _jacobi(app: Float, aqq: Float, apq: Float):
+    # tan = b / (d + sqrt(d^2 + b^2)) up to signs: also at b = 0 its derivative is that of the angle. Scaled, so that
+    # squares do not overflow.
     d = aqq - app
-    r = sqrt(d * d + 4.0 * apq * apq)
-    if r == 0.0:
-        return 1.0 + r, r
-    t = 2.0 * sign(d) * apq / (abs(d) + r)
+    b = 2.0 * apq
+    scale = max(abs(d), abs(b))
+    if scale == 0.0:
+        return 1.0 + 0.0 * apq, 0.0 * apq
+    x = d / scale
+    y = b / scale
+    t = where(d < 0.0, -y, y) / (abs(x) + sqrt(x * x + y * y))
     c = 1.0 / sqrt(1.0 + t * t)
     return c, c * t
 

@@ -48,6 +48,10 @@ def transform_point(mat: Matrix44, point: Vector3):
     return vector(x[0], x[1], x[2])
 
 
+def transform_point(xform: Matrix44, point: Vector3):
+    return transform_point(xform, point)
+
+
 def transform_vector(xform: Transformation, vec: Vector3):
     return quat_rotate(transform_get_rotation(xform), vec)
 

@@ -6,12 +6,12 @@ use super::gradient::Pending;
 use super::lower::{Lower, Reported, Result, Scope};
 use super::operand::Operand;
 use super::pattern;
-use super::unit::{Argument, Returns};
+use super::unit::{Argument, Returns, Unit};
 use crate::rules::Rules;
 use crate::source::ParsedFile;
 use crate::{FuncSource, HostValue, ObjectId, ParamSource, Passing, TypePattern};
 use diagnostics::Span;
-use ir::{Attr, FuncRef, FunctionKind, Op, Type, TypeKind};
+use ir::{Attr, FuncRef, Function, FunctionKind, Op, Type, TypeKind};
 use ruff_python_ast::{Expr, Number, StmtFunctionDef};
 use std::sync::{Arc, OnceLock};
 
@@ -193,7 +193,8 @@ impl Lower<'_, '_> {
         if let Some((_, callee, operands)) = best {
             return self.call_instance(&callee.clone(), operands, span);
         }
-        let given: Vec<String> = args.positional.iter().map(|operand| self.describe(operand)).collect();
+        let mut given: Vec<String> = args.positional.iter().map(|operand| self.describe(operand)).collect();
+        given.extend(args.named.iter().map(|(name, operand)| format!("{} as `{name}`", self.describe(operand))));
         let name = candidates.first().map_or("", |callee| callee.name.as_str());
         let known: Vec<String> = candidates.iter().map(|callee| format!("`{}`", callee.signature())).collect();
         let report = self
@@ -342,6 +343,18 @@ impl Lower<'_, '_> {
         let (state, result) = match result {
             Ok((func, returns)) => {
                 let reference = FuncRef(self.unit.module.funcs.len() as u32);
+                let size = self.unit.written_out(&func);
+                if size > MAX_WRITTEN_OUT {
+                    let message = format!("`{}` is {size} operations long with what it calls", callee.name);
+                    let report = self.report("too-large", span, message);
+                    let help = format!(
+                        "calls are written out where they stand, and a kernel has at most {MAX_WRITTEN_OUT} operations: \
+                         keep a result that is needed twice in a variable, or call the function in a loop"
+                    );
+                    self.unit.instances[index].state = State::Failed;
+                    return Err(self.emit(report.help(help)));
+                }
+                self.unit.sizes.push(size);
                 self.unit.module.funcs.push(func);
                 if let (Scope::Host(object), true) = (&callee.scope, self.unit.options.gradients) {
                     let (object, arguments, returns) = (*object, arguments.to_vec(), returns.clone());
@@ -365,6 +378,23 @@ fn is_constant(operand: &Operand) -> bool {
         }
         Operand::Tuple(items) => items.iter().all(is_constant),
         _ => false,
+    }
+}
+
+/// Calls are written out before code generation: functions that each call another twice would grow without end.
+const MAX_WRITTEN_OUT: u64 = 100_000;
+
+impl Unit<'_> {
+    /// Operations of a function with every call written out.
+    fn written_out(&self, func: &Function) -> u64 {
+        let insts = func.regions.iter().flat_map(|region| &region.insts);
+        insts.fold(0u64, |sum, &inst| {
+            let called = match func.inst(inst).attr {
+                Attr::Func(callee) => self.sizes[callee.index()],
+                _ => 1,
+            };
+            sum.saturating_add(called)
+        })
     }
 }
 

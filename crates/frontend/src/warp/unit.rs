@@ -24,6 +24,8 @@ pub(crate) struct Unit<'h> {
     /// Functions that may have gradients of the user's.
     pub(crate) pending: Vec<Pending>,
     pub(crate) custom: Vec<CustomGradient>,
+    /// Of every function of the module so far: its operations with all calls written out.
+    pub(crate) sizes: Vec<u64>,
 }
 
 /// What a parameter starts as: a run-time value, or something known while lowering.
@@ -58,6 +60,7 @@ impl<'h> Unit<'h> {
             instances: Vec::new(),
             pending: Vec::new(),
             custom: Vec::new(),
+            sizes: Vec::new(),
         }
     }
 

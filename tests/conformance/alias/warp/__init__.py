@@ -10,3 +10,6 @@ del sys.modules["warp"]
 gridstride.compat.install()
 package = importlib.import_module("warp")
 package.__path__.append(os.environ["GRIDSTRIDE_SUITE"])
+# Gridstride has examples of its own.
+examples = importlib.import_module("warp.examples")
+examples.__path__.append(os.path.join(os.environ["GRIDSTRIDE_SUITE"], "examples"))
