@@ -87,7 +87,7 @@ from gridstride._device import (
     synchronize_device,
     unmap_cuda_device,
 )
-from gridstride._diagnostics import print_diagnostics
+from gridstride._diagnostics import get_cpu_kernel_cache_key, print_diagnostics
 from gridstride._graph import (
     CaptureMode,
     Graph,

@@ -106,4 +106,9 @@ def _product(a: Any, b: Any) -> Any:
     """`a * b` of two composites, as a kernel computes it."""
     if not isinstance(a, arithmetic) or not isinstance(b, arithmetic):
         return NotImplemented
-    return _types.result(_native.call("mul", (a, b)))
+    try:
+        return _types.result(_native.call("mul", (a, b)))
+    except _native.CompileError as error:
+        from gridstride import _builtins
+
+        raise _builtins.refused("mul", (a, b), error) from None

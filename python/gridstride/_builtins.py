@@ -80,7 +80,7 @@ class Builtin:
         try:
             found = _native.call(name, values, names)
         except _native.CompileError as error:
-            raise _refused(name, values, error) from None
+            raise refused(name, values, error) from None
         found = _types.result(found)
         # In a kernel these change the state that they are given; here it stays, and only the sample is of use.
         return found[0] if name.startswith(_RANDOM) and isinstance(found, tuple) else found
@@ -98,12 +98,12 @@ class Builtin:
         return self.__name__
 
 
-def _refused(name: str, values: tuple[Any, ...], error: Any) -> Any:
-    """The error of a call, which ends with the types that were given."""
+def refused(name: str, values: tuple[Any, ...], error: Any) -> Any:
+    """The error of a call from Python: the types that were given, and the compiler's report as a note."""
     given = ", ".join(type(value).__name__ for value in values)
-    text = f"{error}\n\nCouldn't find a function '{name}' compatible with the arguments '{given}'"
-    made = type(error)(text)
+    made = type(error)(f"Couldn't find a function '{name}' compatible with the arguments '{given}'")
     made.diagnostics = error.diagnostics
+    made.__notes__ = [str(error)]
     return made
 
 

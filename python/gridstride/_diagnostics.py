@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.metadata
 import platform
+import re
 from typing import Any
 
 import numpy as np
@@ -53,6 +55,17 @@ def _device_facts(device: Any) -> dict[str, Any]:
         if device.is_cuda and hasattr(device, name):
             facts[name] = getattr(device, name)
     return facts
+
+
+def get_cpu_kernel_cache_key(cpu_compiler_flags: str | None = None) -> str:
+    """A text that changes with what compiled kernels on disk depend on: version, system, processor, compiler flags.
+
+    Flags for LLVM itself (`-mllvm …`) do not count. For the folders of a shared cache.
+    """
+    flags = config.cpu_compiler_flags if cpu_compiler_flags is None else cpu_compiler_flags
+    words = "-march=native" if flags is None else re.sub(r"-mllvm[ =]\S+", "", flags)
+    target = (config.version, platform.system(), platform.machine(), _native.cpu_name(), " ".join(words.split()))
+    return f"{config.version}-{platform.system()}-{hashlib.sha256(repr(target).encode()).hexdigest()[:16]}".lower()
 
 
 def print_diagnostics() -> dict[str, Any]:

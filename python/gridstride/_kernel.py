@@ -162,8 +162,10 @@ class Function(_native.Function):
             if error.diagnostics[0][0] != "no-overload":
                 raise
             text = f"Error calling function '{self.__name__}', no overload found for arguments {args}"
-            error.args = (f"{text}\n\n{error}",)
-            raise
+            made = type(error)(text)
+            made.diagnostics = error.diagnostics
+            made.__notes__ = [str(error)]
+            raise made from None
 
     def __repr__(self) -> str:
         return f"<Function {self.__name__}({', '.join(self._annotations)})>"

@@ -83,8 +83,9 @@ def dtype_from_numpy(numpy_dtype: Any) -> Any:
 
 
 def dtype_to_numpy(warp_dtype: Any) -> Any:
-    """The NumPy type of a scalar, vector, matrix (their scalar) or struct (an aligned record)."""
-    return layout(_types.dtype_class(warp_dtype))[0]
+    """The NumPy class of a scalar, vector, matrix (their scalar), or the aligned record of a struct."""
+    found = layout(_types.dtype_class(warp_dtype))[0]
+    return found if found.names else found.type
 
 
 def bf16_to_float32(bits: np.ndarray) -> np.ndarray:

@@ -276,3 +276,14 @@ def test_lower_bound_finds_the_first_not_less(device):
     wp.launch(search, dim=6, inputs=[wp.array(a), wp.array(x), out, part], device=device)
     np.testing.assert_array_equal(out.numpy(), np.minimum(np.searchsorted(a, x), 5))
     np.testing.assert_array_equal(part.numpy(), [2, 2, 2, 3, 4, 4])
+
+
+def test_arguments_by_name():
+    state = wp.rand_init(42)
+    point = wp.vec3(0.25, 0.5, 0.75)
+    assert wp.curlnoise(xyz=point, state=state) == wp.curlnoise(state, point)
+    assert wp.max(a=wp.vec3(3.0, 1.0, 2.0)) == 3.0
+    with pytest.raises(
+        wp.CompileError, match="'mul' compatible with the arguments 'int8, int'"
+    ):
+        wp.mul(wp.int8(1), 2)

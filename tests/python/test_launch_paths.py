@@ -376,3 +376,14 @@ def test_long_launches_of_one_thread_let_others_run():
     finally:
         stop.set()
         thread.join()
+
+
+def test_a_launch_without_arguments_is_filled_in():
+    a = wp.zeros(3, dtype=float, device="cpu")
+    command = wp.Launch(fill, "cpu")
+    command.launch()
+    command.set_dim(2)
+    command.set_param_by_name("a", a)
+    command.set_param_by_name("x", 1.5)
+    command.launch()
+    assert a.list() == [1.5, 1.5, 0.0]

@@ -173,3 +173,15 @@ def test_methods_stay():
             return self.o + wp.vec3(t)
 
     assert Ray(o=(1, 2, 3)).at(1.0) == wp.vec3(2, 3, 4)
+
+
+def test_a_struct_is_derived_from_nothing():
+    with pytest.raises(RuntimeError, match="`Child` is derived from `Parent`"):
+
+        @wp.struct
+        class Parent:
+            x: float
+
+        @wp.struct
+        class Child(Parent):
+            y: float

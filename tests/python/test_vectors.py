@@ -201,3 +201,9 @@ def test_conversions_and_arithmetic_wrap():
     assert wp.vec2ub(200, 1) + wp.vec2ub(100, 1) == (44, 2)
     assert wp.full(1, wp.uint8(300)).list() == [44]
     assert wp.array(np.array([300]), dtype=wp.uint8).list() == [44]
+
+
+def test_swizzles_are_no_attributes_on_the_host():
+    v = wp.vec3(1.0, 2.0, 3.0)
+    with pytest.raises(AttributeError, match="no attribute 'xy'"):
+        v.xy = wp.vec2(1.0, 2.0)

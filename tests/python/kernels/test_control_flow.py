@@ -234,3 +234,31 @@ def set_on_every_path(x: int, out: wp.array(dtype=int)):
 @pytest.mark.parametrize(("x", "expected"), [(20, -1), (1, 5), (0, 6)])
 def test_a_path_that_returns_sets_nothing(device, x, expected):
     assert run(set_on_every_path, device, 1, x)[0] == expected
+
+
+walker = 999
+
+
+@wp.kernel
+def walked(out: wp.array(dtype=int)):
+    for walker in range(2):
+        for walker in range(3):
+            pass
+        out[0] = wp.static(walker)
+    for back in reversed(range(1, 10, 4)):
+        out[1] = back
+    out[2] = wp.static(back)
+
+
+@wp.kernel
+def walked_unknown(out: wp.array(dtype=int), n: int):
+    for walker in range(n):
+        out[0] = wp.static(walker)
+
+
+def test_a_static_expression_sees_the_loop_variable_and_no_global_of_its_name(device):
+    out = wp.zeros(3, dtype=int, device=device)
+    wp.launch(walked, dim=1, inputs=[out], device=device)
+    assert out.list() == [2, 1, 1]
+    with pytest.raises(wp.CompileError, match="`static` raised NameError: name 'walker' is not defined"):
+        wp.launch(walked_unknown, dim=1, inputs=[out, 1], device=device)

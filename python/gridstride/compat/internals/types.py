@@ -25,6 +25,15 @@ vector_types = tuple(kind for name, kind in named.items() if name.startswith("ve
 non_atomic_types = (_types.bool,)
 
 
+def _get_ml_dtypes_bfloat16() -> Any:
+    """The bfloat16 of the package ml_dtypes, or None where that is not installed."""
+    try:
+        import ml_dtypes
+    except ImportError:
+        return None
+    return ml_dtypes.bfloat16
+
+
 def strides_from_shape(shape: tuple[int, ...], dtype: object) -> tuple[int, ...]:
     """Strides in bytes of a densely packed array."""
     stride, strides = _types.dtype_class(dtype).__gs_type__.size, []

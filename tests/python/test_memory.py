@@ -1,0 +1,30 @@
+"""The memory tracker: what is allocated where, in which scope, until it is freed."""
+
+import io
+
+import pytest
+
+import gridstride as wp
+from gridstride import _memory
+
+
+def test_allocations_are_noted_until_they_are_freed():
+    with wp.ScopedMemoryTracker("outer", print=False) as tracker:
+        a = wp.zeros(100, dtype=float, device="cpu")
+        with wp.ScopedMemoryTracker("inner", print=False):
+            b = wp.zeros((2, 8), dtype=wp.vec3, device="cpu")
+        assert (_memory.ledger.n_total, _memory.ledger.current_bytes) == (2, 400 + 192)
+        (line,) = [one.site for one in _memory.ledger.live.values() if one.n_bytes == 400]
+        assert line.startswith(__file__)
+        del b
+        assert (len(_memory.ledger.live), _memory.ledger.current_bytes, _memory.ledger.peak_bytes) == (1, 400, 592)
+    text = io.StringIO()
+    tracker.report(text)
+    for words in ("Total allocations: 2", "array[float32, 100] on cpu in outer", "outer/inner"):
+        assert words in text.getvalue()
+    del a
+
+
+def test_nothing_is_noted_outside():
+    with pytest.raises(RuntimeError, match="memory is not tracked"):
+        wp.print_memory_report()
