@@ -211,11 +211,12 @@ def svd2(A: Matrix22, U: Matrix22, sigma: Vector2, V: Matrix22):
 # the derivative is right where it is small or zero.
 def _jacobi(app: Float, aqq: Float, apq: Float):
     # tan = b / (d + sqrt(d^2 + b^2)) up to signs: also at b = 0 its derivative is that of the angle. Scaled, so that
-    # squares do not overflow.
+    # squares do not overflow. Where both are rounding errors, any angle would do, and its derivative would be noise.
     d = aqq - app
     b = 2.0 * apq
     scale = max(abs(d), abs(b))
-    if scale == 0.0:
+    size = abs(app) + abs(aqq)
+    if size + scale == size:
         return 1.0 + 0.0 * apq, 0.0 * apq
     x = d / scale
     y = b / scale
