@@ -121,17 +121,11 @@ from gridstride._interop import (
 from gridstride._kernel import (
     Function,
     Kernel,
-    Module,
-    force_load,
     func,
     func_grad,
     func_replay,
-    get_module,
-    get_module_options,
     kernel,
-    load_module,
     overload,
-    set_module_options,
     static,
 )
 from gridstride._launch import (
@@ -176,6 +170,14 @@ from gridstride._mempool import (
     set_mempool_enabled,
     set_mempool_release_threshold,
     set_peer_access_enabled,
+)
+from gridstride._module import (
+    Module,
+    force_load,
+    get_module,
+    get_module_options,
+    load_module,
+    set_module_options,
 )
 from gridstride._named import named as _named_types
 from gridstride._numpy import dtype_from_numpy, dtype_to_numpy

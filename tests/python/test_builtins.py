@@ -283,7 +283,5 @@ def test_arguments_by_name():
     point = wp.vec3(0.25, 0.5, 0.75)
     assert wp.curlnoise(xyz=point, state=state) == wp.curlnoise(state, point)
     assert wp.max(a=wp.vec3(3.0, 1.0, 2.0)) == 3.0
-    with pytest.raises(
-        wp.CompileError, match="'mul' compatible with the arguments 'int8, int'"
-    ):
+    with pytest.raises(wp.CompileError, match="'mul' compatible with the arguments 'int8, int'"):
         wp.mul(wp.int8(1), 2)

@@ -206,6 +206,17 @@ def test_an_extent_without_an_index_may_be_large():
     assert recorded.bounds.shape == wide
 
 
+@wp.kernel
+def asks_for_no_negative_index(a: wp.array(dtype=int)):
+    if wp.tid() < 0:
+        a[0] = 1
+
+
+def test_an_index_that_the_optimizer_sees_through_still_counts():
+    with pytest.raises(ValueError, match="extent 2147483649 in dimension 0"):
+        wp.launch(asks_for_no_negative_index, dim=2**31 + 1, inputs=[wp.zeros(1, dtype=int)], record_cmd=True)
+
+
 @pytest.mark.parametrize("dim", [1.5, "3", None, (1, 2.0)])
 def test_dimensions_that_are_no_ints_are_named(dim):
     with pytest.raises(TypeError, match="a launch dimension is an int, or 1 to 4 of them, not"):

@@ -174,6 +174,8 @@ pub fn optimize(lowered: frontend::Lowered) -> Unit {
 /// With `are_distinct`, no two arguments share memory.
 fn optimize_for(lowered: frontend::Lowered, are_distinct: bool) -> Unit {
     let frontend::Lowered { mut module, sources, launch_rank, .. } = lowered;
+    // As written: what the optimizer concludes from an index takes for granted that launches keep to its range.
+    let indexed = module.kernel().map_or([false; MAX_RANK], |kernel| indexed_dimensions(module.func(kernel)));
     timed(Phase::Optimized, || {
         transform::optimize(&mut module);
         // Only now do accesses name the kernel's own parameters.
@@ -184,7 +186,6 @@ fn optimize_for(lowered: frontend::Lowered, are_distinct: bool) -> Unit {
     });
     let kernel = module.kernel().unwrap_or_else(|| panic!("no kernel is left after optimization:\n{module}"));
     let written = written_params(module.func(kernel));
-    let indexed = indexed_dimensions(module.func(kernel));
     Unit {
         module,
         kernel,

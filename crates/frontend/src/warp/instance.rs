@@ -354,6 +354,7 @@ impl Lower<'_, '_> {
                     self.unit.instances[index].state = State::Failed;
                     return Err(self.emit(report.help(help)));
                 }
+                self.unit.sizes.resize(self.unit.module.funcs.len(), 1);
                 self.unit.sizes.push(size);
                 self.unit.module.funcs.push(func);
                 if let (Scope::Host(object), true) = (&callee.scope, self.unit.options.gradients) {
@@ -390,7 +391,7 @@ impl Unit<'_> {
         let insts = func.regions.iter().flat_map(|region| &region.insts);
         insts.fold(0u64, |sum, &inst| {
             let called = match func.inst(inst).attr {
-                Attr::Func(callee) => self.sizes[callee.index()],
+                Attr::Func(callee) => self.sizes.get(callee.index()).copied().unwrap_or(1),
                 _ => 1,
             };
             sum.saturating_add(called)

@@ -1,0 +1,136 @@
+"""The kernels and functions of a Python module, and their compile options.
+
+>>> wp.set_module_options({"fast_math": True})
+>>> wp.get_module_options()["fast_math"]
+True
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from gridstride import _identity, _logger, _native, config
+
+if TYPE_CHECKING:
+    from gridstride._kernel import Function, Kernel
+
+_settings = config.__dict__
+# Warp's names. None: as `wp.config` says, or without meaning on this device.
+_OPTION_NAMES = """
+max_unroll enable_backward fast_math fuse_fp lineinfo cuda_output mode optimization_level cpu_compiler_flags block_dim
+compile_time_trace strip_hash extra_build_options deterministic deterministic_max_records default_grid_stride
+enable_mathdx_gemm enable_mathdx_solver enable_mathdx_fft checked check_finite verify_fp enable_tiles_in_stack_memory
+"""
+MODULE_OPTIONS = tuple(_OPTION_NAMES.split())
+
+
+class Module:
+    """The kernels and functions of one Python module, and their compile options.
+
+    Attributes: `name`; `options`; `kernels` and `functions` by key, the newest of each key.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.options: dict[str, Any] = dict.fromkeys(MODULE_OPTIONS)
+        self.options["enable_backward"] = config.enable_backward
+        self.kernels: dict[str, Kernel] = {}
+        self.functions: dict[str, Function] = {}
+
+    def set_options(self, options: Mapping[str, Any]) -> None:
+        """Changes options; later launches use them."""
+        self.options.update(options)
+        _settings["_changes"] += 1
+        _native.set_launch_state(changes=_settings["_changes"])
+
+    def load(self, device: Any = None, block_dim: int | None = None) -> None:
+        """Compiles every kernel whose types are known.
+
+        A kernel in error raises at its launches, and takes no other down; it is reported as a warning here. Where no
+        kernel of the module can be compiled, this raises the `CompileError` of the first.
+        """
+        errors: list[_native.CompileError] = []
+        kernels = list(self.kernels.values())
+        for kernel in kernels:
+            try:
+                kernel.compile()
+            except _native.CompileError as error:
+                errors.append(error)
+        if errors and len(errors) == len(kernels):
+            raise errors[0]
+        for error in errors:
+            _logger.log_warning(str(error), once=True)
+
+    def hash_module(self, block_dim: int | None = None) -> bytes:
+        """A hash of the options and of all kernels: another one where a launch would now compile something else."""
+        identity = _identity.Identity()
+        given = {name: _settings.get(name) if value is None else value for name, value in self.options.items()}
+        given["verify_fp"] = given.get("verify_fp") or config.verify_fp
+        identity.add(sorted((name, str(value)) for name, value in given.items()))
+        for key, kernel in sorted(self.kernels.items()):
+            identity.add(key, sorted(kernel.overloads))
+            kernel.identify(identity)
+        return identity.digest()
+
+    get_module_hash = hash_module
+
+    def unload(self) -> None:
+        """Accepted for compatibility: compiled code is freed with its kernels."""
+
+    def __repr__(self) -> str:
+        return f"<Module {self.name!r}>"
+
+
+_modules: dict[str, Module] = {}
+
+
+def get_module(name: str) -> Module:
+    """The module of that name, made when new."""
+    found = _modules.get(name)
+    if found is None:
+        found = _modules[name] = Module(name)
+    return found
+
+
+def set_module_options(options: Mapping[str, Any], module: Any = None) -> None:
+    """Sets compile options of the calling module (or of `module`): `fast_math`, `mode`, `max_unroll` …"""
+    _named_module(module, sys._getframe(1)).set_options(options)
+
+
+def get_module_options(module: Any = None) -> dict[str, Any]:
+    """Compile options of the calling module (or of `module`)."""
+    found = _named_module(module, sys._getframe(1))
+    return {name: _settings.get(name) if value is None else value for name, value in found.options.items()}
+
+
+def _named_module(module: Any, frame: FrameType) -> Module:
+    if isinstance(module, Module):
+        return module
+    if module is None:
+        return get_module(frame.f_globals.get("__name__", "__main__"))
+    return get_module(module if isinstance(module, str) else module.__name__)
+
+
+def load_module(module: Any = None, device: Any = None, recursive: bool = False, block_dim: int | None = None) -> None:
+    """Compiles the kernels of the calling module (or of `module`), with `recursive` its submodules' too."""
+    found = _named_module(module, sys._getframe(1))
+    found.load(device)
+    if recursive:
+        for name, one in list(_modules.items()):
+            if name.startswith(f"{found.name}."):
+                one.load(device)
+
+
+def force_load(
+    device: Any = None,
+    modules: Sequence[Any] | None = None,
+    block_dim: int | None = None,
+    max_workers: int | None = None,
+) -> None:
+    """Compiles the kernels of all modules, or of the given ones."""
+    frame = sys._getframe(1)
+    for one in list(_modules.values()) if modules is None else [_named_module(name, frame) for name in modules]:
+        one.load(device)
