@@ -198,7 +198,7 @@ from gridstride._stream import (
 )
 from gridstride._struct import struct
 from gridstride._tape import Tape
-from gridstride._timer import ScopedTimer
+from gridstride._timer import ScopedTimer, cuda_profiler_start, cuda_profiler_stop
 from gridstride._types import (
     Float,
     Int,

@@ -119,6 +119,8 @@ def main() -> None:
     """Runs the module named on the command line."""
     folder, module, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
     first = int(sys.argv[4]) if len(sys.argv) > 4 else 0
+    # Tests write modules anew within a second, which a file of bytecode would hide.
+    sys.dont_write_bytecode = True
     gridstride.compat.install()
     # Tests start programs of their own, which say `import warp` too.
     alias = os.path.join(os.path.dirname(os.path.abspath(__file__)), "alias")

@@ -34,6 +34,8 @@ class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def __init__(self, aliases: dict[str, str]) -> None:
         self.aliases = aliases
+        # Modules that were just made, by their own loaders, which have run them.
+        self.made: set[str] = set()
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
         head, _, rest = fullname.partition(".")
@@ -51,6 +53,7 @@ class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
                 found = importlib.util.find_spec(candidate)
                 if found is not None:
                     spec.submodule_search_locations = found.submodule_search_locations
+                    spec.origin = found.origin
                     return spec
             except ModuleNotFoundError:
                 continue
@@ -61,14 +64,26 @@ class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return None
 
     def create_module(self, spec: Any) -> ModuleType:
+        self.made.add(spec.name)
         if not spec.loader_state:
             return AbsentModule(spec.name)
         return importlib.import_module(spec.loader_state)
+
+    def get_code(self, fullname: str) -> Any:
+        """The code of a module, for `python -m`."""
+        spec = self.find_spec(fullname, None)
+        real = _real_spec(spec.loader_state)
+        return real.loader.get_code(real.name)
 
     def exec_module(self, module: ModuleType) -> None:
         # The module ran under its own name; only its import record was replaced.
         if isinstance(module, AbsentModule):
             return
+        if module.__spec__ is not None and module.__spec__.name not in self.made:
+            # A reload.
+            exec(self.get_code(module.__spec__.name), module.__dict__)
+            return
+        self.made.discard(module.__spec__.name if module.__spec__ is not None else "")
         name = module.__spec__.loader_state if module.__spec__ else module.__name__
         module.__spec__ = importlib.util.spec_from_loader(name, None) if module.__spec__ is None else module.__spec__
 
@@ -78,6 +93,13 @@ def _is_in(fullname: str) -> bool:
     parent = sys.modules.get(fullname.rpartition(".")[0])
     path = list(getattr(parent, "__path__", ()))
     return importlib.machinery.PathFinder.find_spec(fullname, path) is not None
+
+
+def _real_spec(name: str) -> Any:
+    """Where a module of Gridstride's lies; an imported one's own record says that it is Warp's."""
+    parent = name.rpartition(".")[0]
+    path = importlib.import_module(parent).__path__ if parent else None
+    return importlib.machinery.PathFinder.find_spec(name, path)
 
 
 def install() -> None:

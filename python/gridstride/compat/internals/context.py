@@ -114,6 +114,8 @@ def get_libmathdx_version() -> str:
 
 def type_str(annotation: Any) -> str:
     """Short text for a type."""
+    if hasattr(annotation, "__origin__"):
+        return repr(annotation)
     return type_repr(annotation)
 
 
