@@ -343,7 +343,7 @@ class array(_native.Array):  # noqa: N801 - Warp's name
         base, inner = _numpy.layout(self.dtype)
         if self.size == 0 or not self.ptr:
             return np.empty(self.shape + inner, dtype=base)
-        if not self._is_host:
+        if self.device.is_cuda:
             from gridstride import _device_memory
 
             return _device_memory.read(self)

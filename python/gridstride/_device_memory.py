@@ -62,8 +62,12 @@ def n_bytes(one: Any) -> int:
 
 
 def read(one: Any) -> np.ndarray:
-    """A copy of an array's elements, once all work on the current stream is done."""
+    """A copy of an array's elements, or managed memory itself, once all work on the current stream is done."""
     base, inner = _numpy.layout(one.dtype)
+    if one._is_host:
+        one.device.stream.synchronize()
+        found = np.asarray(_numpy.Memory(one, base, inner))
+        return found if base.kind in "biuf" else found.view(base)
     out = np.empty(one.shape + inner, dtype=base)
     if out.size:
         source = one.contiguous()

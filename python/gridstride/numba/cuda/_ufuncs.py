@@ -247,7 +247,7 @@ class GUFunc:
             if target is not None:
                 result[...] = target
             results.append(result)
-            values.append(DeviceNDArray(result.reshape((n, *inner))))
+            values.append(result.reshape((n, *inner)).view(_HostArray))
         if n:
             self._kernel.launch(self._kernel._quiet(_blocks(n), _THREADS, stream), (*values, n))
         if outs:
@@ -288,7 +288,7 @@ class GUFunc:
     def _input(self, host: np.ndarray[Any, Any], dims: Any, shape: Any, n: int) -> Any:
         inner = host.shape[host.ndim - len(dims) :]
         spread = np.ascontiguousarray(np.broadcast_to(host, shape + inner)).reshape((n, *inner))
-        return DeviceNDArray(spread)
+        return spread.view(_HostArray)
 
 
 def _parse_layout(layout: str) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:

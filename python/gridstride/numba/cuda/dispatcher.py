@@ -24,7 +24,7 @@ from gridstride import config as settings
 from gridstride.numba import _dtypes, config, types
 from gridstride.numba.cuda import _lambdas, _signatures
 from gridstride.numba.cuda._arguments import Back, convert
-from gridstride.numba.cuda._devices import launch_device
+from gridstride.numba.cuda._devices import launch_device, synchronize
 from gridstride.numba.errors import DeprecationError, NumbaInvalidConfigWarning, NumbaPerformanceWarning, of_fault
 
 #: A grid of fewer blocks leaves most of a large GPU idle.
@@ -245,6 +245,9 @@ class Dispatcher(_native.Function):
             _native.launch_blocks(
                 kernel, launch.griddim, launch.blockdim, values, launch.sharedmem, launch_device(), options
             )
+            if options["checked"]:
+                # What the launch did wrong is the launch's exception.
+                synchronize()
         except _native.KernelFault as fault:
             raise of_fault(fault) from None
         finally:
