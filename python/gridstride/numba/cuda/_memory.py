@@ -55,6 +55,8 @@ def place(memory: np.ndarray[Any, Any]) -> str:
     ordinal = _devices.gpu()
     if ordinal is None:
         return "cpu"
+    if memory.size == 0:
+        return f"cuda:{ordinal}"
     found = _native.cuda_place(memory.__array_interface__["data"][0])
     return f"managed:{ordinal}" if found == "managed" else found
 
