@@ -6,7 +6,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: demo test dev lint rust-tests python-tests test-gpu bench-gpu gpu-bundle conformance conformance-quick wheel clean
+.PHONY: demo test dev lint rust-tests python-tests test-gpu bench-gpu gpu-bundle conformance conformance-numba conformance-quick wheel clean
 
 PYTHON ?= python3
 DEMO ?=
@@ -66,6 +66,9 @@ gpu-bundle: wheel
 # The tests of other systems, from their wheels on PyPI: everything with its table, and what a change must not lose.
 conformance: dev
 	$(BIN)/python tests/conformance/run.py --topics
+
+conformance-numba: dev
+	$(BIN)/python tests/conformance/run.py --suite numba --topics
 
 conformance-quick: dev
 	$(BIN)/python tests/conformance/run.py --quick

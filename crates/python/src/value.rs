@@ -101,6 +101,11 @@ fn of_class<'py>(class: &Bound<'py, PyType>) -> PyResult<Found<'py>> {
         if let Some(scalar) = crate::numpy::scalar_of_dtype(&name) {
             return Ok(Found::Value(HostValue::Type(TypePattern::Is(Type::scalar(scalar)))));
         }
+        if name.starts_with("complex")
+            && let Some(ty) = crate::numba::native_type(class.as_any())?
+        {
+            return Ok(Found::Value(HostValue::Type(TypePattern::Is(ty))));
+        }
     }
     Ok(Found::Object)
 }

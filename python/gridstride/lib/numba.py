@@ -13,7 +13,10 @@ W. Kahan, "Branch cuts for complex elementary functions" (1987).
 
 def _int_power(x, n):
     if n < 0:
-        return _like(1, x) // x ** (0 - n) if x == 1 or x == -1 else _like(0, x)
+        # What a whole number of is left of 1 / x.
+        if x == 1 or (x == -1 and n & 1 == 0):
+            return _like(1, x)
+        return _like(-1 if x == -1 else 0, x)
     result = _like(1, x)
     square = x
     rest = n
@@ -100,7 +103,7 @@ def _ieee_remainder(x, y):
     other = step - rest
     if rest > other or (rest == other and is_odd):
         rest = rest - step
-    return rest if _copysign(_like(1.0, x), x) > 0 else 0 - rest
+    return rest if _copysign(_like(1.0, x), x) > 0 else -rest
 
 
 def _nextafter(x, y):
@@ -132,7 +135,7 @@ def _gamma_right(x):
     t = z + 7.5
     # The power is taken in two halves: it alone would overflow before the result does.
     half = t ** (0.5 * (z + 0.5))
-    return 2.5066282746310005 * half * exp(0.0 - t) * half * _lanczos(z)
+    return 2.5066282746310005 * half * exp(-t) * half * _lanczos(z)
 
 
 def _gamma(x):
@@ -204,11 +207,19 @@ def _cmath_polar(z):
 
 
 def _cmath_rect(r, phi):
+    if r.real == 0 and (isinf(phi.real) or isnan(phi.real)):
+        return _complex(abs(r.real), abs(r.real))
+    if phi.real == 0:
+        return _complex(r.real, r.real * phi.real)
     return _complex(r.real * cos(phi.real), r.real * sin(phi.real))
 
 
 def _cmath_exp(z):
     size = exp(z.real)
+    if isinf(z.real) and (isinf(z.imag) or isnan(z.imag)):
+        if z.real < 0:
+            return _complex(size, size)
+        return _complex(size, z.imag - z.imag)
     if z.imag == 0:
         return _complex(size, z.imag)
     if isinf(size) and not isinf(z.real):
@@ -255,10 +266,14 @@ def _cmath_sqrt(z):
 
 
 def _cmath_cos(z):
-    return _complex(cos(z.real) * cosh(z.imag), 0 - sin(z.real) * sinh(z.imag))
+    if z.real == 0:
+        return _complex(cosh(z.imag), -_copysign(abs(z.real), z.real) * _copysign(_like(1.0, z.imag), z.imag))
+    return _complex(cos(z.real) * cosh(z.imag), -(sin(z.real) * sinh(z.imag)))
 
 
 def _cmath_sin(z):
+    if z.real == 0:
+        return _complex(z.real, sinh(z.imag))
     return _complex(sin(z.real) * cosh(z.imag), cos(z.real) * sinh(z.imag))
 
 
@@ -276,6 +291,8 @@ def _cmath_sinh(z):
 
 def _cmath_tanh(z):
     one = _like(1.0, z.real)
+    if isinf(z.real) and (isinf(z.imag) or isnan(z.imag)):
+        return _complex(_copysign(one, z.real), one - one)
     if abs(z.real) > 20:
         size = exp(abs(z.real) * -2 * one)
         return _complex(_copysign(one, z.real), 4 * sin(z.imag) * cos(z.imag) * size)
@@ -290,8 +307,8 @@ def _cmath_tanh(z):
 
 
 def _cmath_tan(z):
-    turned = _cmath_tanh(_complex(0 - z.imag, z.real))
-    return _complex(turned.imag, 0 - turned.real)
+    turned = _cmath_tanh(_complex(-z.imag, z.real))
+    return _complex(turned.imag, -turned.real)
 
 
 def _cmath_asinh(z):
@@ -299,23 +316,23 @@ def _cmath_asinh(z):
     if isinf(z.real) or isinf(z.imag):
         size = log(hypot(z.real, z.imag))
         return _complex(_copysign(size, z.real), atan2(z.imag, abs(z.real)))
-    a = _cmath_sqrt(_complex(one + z.imag, 0 - z.real))
+    a = _cmath_sqrt(_complex(one + z.imag, -z.real))
     b = _cmath_sqrt(_complex(one - z.imag, z.real))
     real = asinh(a.real * b.imag - b.real * a.imag)
     return _complex(real, atan2(z.imag, a.real * b.real - a.imag * b.imag))
 
 
 def _cmath_asin(z):
-    turned = _cmath_asinh(_complex(0 - z.imag, z.real))
-    return _complex(turned.imag, 0 - turned.real)
+    turned = _cmath_asinh(_complex(-z.imag, z.real))
+    return _complex(turned.imag, -turned.real)
 
 
 def _cmath_acos(z):
     one = _like(1.0, z.real)
     if isinf(z.real) or isinf(z.imag):
         size = log(hypot(z.real, z.imag))
-        return _complex(atan2(abs(z.imag), z.real), 0 - _copysign(size, z.imag))
-    a = _cmath_sqrt(_complex(one - z.real, 0 - z.imag))
+        return _complex(atan2(abs(z.imag), z.real), -_copysign(size, z.imag))
+    a = _cmath_sqrt(_complex(one - z.real, -z.imag))
     b = _cmath_sqrt(_complex(one + z.real, z.imag))
     return _complex(2 * atan2(a.real, b.real), asinh(b.real * a.imag - b.imag * a.real))
 
@@ -340,10 +357,10 @@ def _cmath_atanh(z):
     above = one + z.real
     below = one - z.real
     real = quarter * log1p(4 * z.real / (below * below + square))
-    imag = half * (atan2(z.imag, above) - atan2(0 - z.imag, below))
+    imag = half * (atan2(z.imag, above) - atan2(-z.imag, below))
     return _complex(real, imag)
 
 
 def _cmath_atan(z):
-    turned = _cmath_atanh(_complex(0 - z.imag, z.real))
-    return _complex(turned.imag, 0 - turned.real)
+    turned = _cmath_atanh(_complex(-z.imag, z.real))
+    return _complex(turned.imag, -turned.real)

@@ -178,7 +178,7 @@ def from_compiler(ty: _native.Type) -> types.Type:
         name = next(name for name, short in _SCALARS.items() if short == ty.name)
         return next(one for one in types.NUMBERS if one.name == name)
     if ty.kind == "array" and ty.elem is not None:
-        return types.Array(from_compiler(ty.elem), ty.rank, "A")
+        return types.Array(from_compiler(ty.elem), ty.rank, "C")
     if ty.kind == "tuple":
         items = [from_compiler(item) for _, item, _ in ty.fields]
         same = bool(items) and all(item == items[0] for item in items)

@@ -1,7 +1,7 @@
 //! Attributes, subscripts and methods of arrays, tuples, records and numbers; assignment to slices.
 
 use super::types::Number;
-use super::{blocks, complex, record, warps};
+use super::{blocks, closure, complex, record, warps};
 use crate::warp::call::Args;
 use crate::warp::lower::{Lower, Result};
 use crate::warp::operand::Operand;
@@ -187,6 +187,9 @@ pub(crate) fn method(lower: &mut Lower<'_, '_>, base: &Operand, name: &str, args
         && group == blocks::GRID_GROUP
     {
         return warps::grid_sync(lower);
+    }
+    if let Some(result) = closure::call(lower, base, name, &args, span) {
+        return result;
     }
     let ty = lower.type_of(base);
     match (ty.map(Type::kind), ty.and_then(Number::of), name) {

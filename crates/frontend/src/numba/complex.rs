@@ -6,7 +6,7 @@ use crate::warp::call::Args;
 use crate::warp::lower::{Lower, Reported, Result};
 use crate::warp::operand::Operand;
 use diagnostics::Span;
-use ir::{Const, Op, Scalar, Value};
+use ir::{Const, Op, Scalar, Type, Value};
 use ruff_python_ast::Operator;
 
 /// `1 + 2j` as Python reads it: a complex128.
@@ -106,6 +106,9 @@ pub(crate) fn power(lower: &mut Lower<'_, '_>, x: Value, y: Value, exponent: &Op
         }
         return Ok(Operand::Value(result));
     }
+    // In double precision: the angle of a product grows with the exponent, and so does its error.
+    let Some(part) = lower.ty(x).component(0).and_then(Type::as_scalar) else { return Err(Reported) };
+    let (x, y) = (widen(lower, x, Scalar::F64), widen(lower, y, Scalar::F64));
     let ((a, b), (c, d)) = (parts(lower, x), parts(lower, y));
     let size = hypot(lower, a, b);
     let mut make = lower.b();
@@ -116,12 +119,30 @@ pub(crate) fn power(lower: &mut Lower<'_, '_>, x: Value, y: Value, exponent: &Op
     let size = make.unary(Op::Exp, real);
     let (cos, sin) = (make.unary(Op::Cos, imag), make.unary(Op::Sin, imag));
     let (real, imag) = (make.binary(Op::Mul, size, cos), make.binary(Op::Mul, size, sin));
-    Ok(Operand::Value(of_parts(lower, real, imag)))
+    let power = of_parts(lower, real, imag);
+    // 0 to the power 0 is 1, and to any other 0.
+    let zero = lower.b().float(Scalar::F64, 0.0);
+    let nothing = of_parts(lower, zero, zero);
+    let one = lower.b().float(Scalar::F64, 1.0);
+    let one = of_parts(lower, one, zero);
+    let (is_base_zero, is_exponent_zero) = (equal(lower, x, nothing), equal(lower, y, nothing));
+    let of_zero = lower.b().select(is_exponent_zero, one, nothing);
+    let power = lower.b().select(is_base_zero, of_zero, power);
+    Ok(Operand::Value(widen(lower, power, part)))
 }
 
 /// sqrt(a^2 + b^2) without overflow in between.
 pub(crate) fn hypot(lower: &mut Lower<'_, '_>, a: Value, b: Value) -> Value {
     let scalar = lower.ty(a).as_scalar().unwrap_or(Scalar::F64);
+    if scalar != Scalar::F64 {
+        // The squares of narrower floats fit a float64.
+        let mut make = lower.b();
+        let (a, b) = (make.cast(a, Scalar::F64), make.cast(b, Scalar::F64));
+        let (a, b) = (make.binary(Op::Mul, a, a), make.binary(Op::Mul, b, b));
+        let sum = make.binary(Op::Add, a, b);
+        let root = make.unary(Op::Sqrt, sum);
+        return make.cast(root, scalar);
+    }
     let mut make = lower.b();
     let (a, b) = (make.unary(Op::Abs, a), make.unary(Op::Abs, b));
     let is_ordered = make.compare(Op::Ge, a, b);

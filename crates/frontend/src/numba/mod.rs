@@ -19,6 +19,7 @@ mod array;
 mod atomics;
 mod blocks;
 mod builtins;
+pub(crate) mod closure;
 mod complex;
 mod convert;
 pub(crate) mod iterate;

@@ -68,6 +68,19 @@ impl Callee {
         }
     }
 
+    /// A function defined inside of another one, by its line.
+    pub(crate) fn nested(
+        name: &str,
+        scope: Scope,
+        params: Vec<ParamSource>,
+        parsed: Arc<ParsedFile>,
+        rules: &'static Rules,
+        line: u32,
+    ) -> Callee {
+        let (name, returns, accumulators) = (name.to_owned(), None, None);
+        Callee { name, scope, params, returns, parsed, rules, place: Place::Line(line), accumulators }
+    }
+
     pub(crate) fn def<'p>(&self, parsed: &'p ParsedFile) -> &'p StmtFunctionDef {
         let found = match self.place {
             Place::Line(line) => parsed.function(&self.name, line),
@@ -178,7 +191,7 @@ impl Lower<'_, '_> {
         if candidates.is_empty() { None } else { Some(self.call_best(&candidates, &args, span)) }
     }
 
-    fn call_best(&mut self, candidates: &[Callee], args: &Args, span: Span) -> Result<Operand> {
+    pub(crate) fn call_best(&mut self, candidates: &[Callee], args: &Args, span: Span) -> Result<Operand> {
         let mut best: Option<(u32, &Callee, Vec<Operand>)> = None;
         let mut reason = String::new();
         for callee in candidates {
@@ -286,6 +299,9 @@ impl Lower<'_, '_> {
                 let is_null = ty.is_array() && operand.is_none();
                 values.push(if is_null { self.zero(ty) } else { self.value_as(&operand, ty, span)? });
                 arguments.push(Argument::Value(ty));
+            } else if crate::numba::closure::holds_values(&operand) {
+                let message = "a function that takes values from around it cannot be passed to another function";
+                return Err(self.error("unsupported-syntax", span, message));
             } else if self.type_of(&operand).is_none() || self.rules.is_constant_passed && is_constant(&operand) {
                 arguments.push(Argument::Static(operand));
             } else {

@@ -18,7 +18,7 @@ pub(crate) mod builtins;
 pub(crate) mod call;
 pub(crate) mod expression;
 mod gradient;
-mod instance;
+pub(crate) mod instance;
 pub(crate) mod lower;
 pub(crate) mod operand;
 pub(crate) mod operator;

@@ -57,6 +57,10 @@ impl Lower<'_, '_> {
             Stmt::Assert(stmt) => self.assertion(stmt),
             Stmt::Pass(_) => Ok(()),
             Stmt::Delete(_) if self.rules.is_unset_zero => Ok(()),
+            Stmt::FunctionDef(def) if self.rules.is_unset_zero => {
+                crate::numba::closure::define(self, def);
+                Ok(())
+            }
             Stmt::Raise(stmt) if self.rules.is_unset_zero => self.raise(stmt),
             _ => {
                 let span = self.span_of(stmt);

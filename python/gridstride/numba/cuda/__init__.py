@@ -20,7 +20,7 @@ import sys as _sys
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from gridstride.numba import config, types
+from gridstride.numba import config, errors, types
 from gridstride.numba.cuda import _language
 from gridstride.numba.cuda._arrays import (
     as_cuda_array,

@@ -92,7 +92,8 @@ def convert(value: Any, back: Back, keep: list[Any], copies_back: bool = True) -
     if isinstance(value, enum.Enum):
         return convert(value.value, back, keep)
     if isinstance(value, tuple):
-        return tuple(convert(item, back, keep, copies_back) for item in value)
+        items = [convert(item, back, keep, copies_back) for item in value]
+        return type(value)._make(items) if hasattr(value, "_fields") else tuple(items)
     if hasattr(value, "__cuda_array_interface__"):
         return as_cuda_array(value)
     if isinstance(value, _native.Array):

@@ -14,7 +14,6 @@ are given. `kernel[grid, block, stream, shared]` is a launch configuration; call
 from __future__ import annotations
 
 import functools
-import operator
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -24,11 +23,10 @@ from gridstride import config as settings
 from gridstride.numba import _dtypes, config, types
 from gridstride.numba.cuda import _lambdas, _signatures
 from gridstride.numba.cuda._arguments import Back, convert
-from gridstride.numba.cuda._devices import launch_device, synchronize
-from gridstride.numba.errors import DeprecationError, NumbaInvalidConfigWarning, NumbaPerformanceWarning, of_fault
+from gridstride.numba.cuda._configuration import ForAll, LaunchConfiguration, dim3
+from gridstride.numba.cuda._devices import gpu, launch_device, synchronize
+from gridstride.numba.errors import DeprecationError, NumbaInvalidConfigWarning, of_fault
 
-#: A grid of fewer blocks leaves most of a large GPU idle.
-_FEW_BLOCKS = 128
 _MISSING_CONFIG = """
 Kernel launch configuration was not specified. Use the syntax:
 
@@ -45,63 +43,6 @@ class Kernel(_native.Kernel):
         return super().__new__(cls, function, function.__name__, annotations, dialect="numba")
 
 
-def _dim3(value: Any, what: str) -> tuple[int, int, int]:
-    """One to three positive ints, the rest 1. Raises `TypeError` or `ValueError`."""
-    try:
-        extents = tuple(operator.index(one) for one in value) if hasattr(value, "__len__") else (operator.index(value),)
-    except TypeError:
-        raise TypeError(f"{what} must be a sequence of integers, got {value!r}") from None
-    if not 1 <= len(extents) <= 3:
-        raise ValueError(f"{what} must be a sequence of 1, 2 or 3 integers, got {value!r}")
-    if any(one < 1 for one in extents):
-        raise ValueError(f"{what} must be positive, got {value!r}")
-    return (*extents, 1, 1)[:3]  # type: ignore[return-value]
-
-
-class LaunchConfiguration:
-    """`kernel[grid, block, stream, shared]`. Call it with the arguments."""
-
-    def __init__(
-        self, dispatcher: Dispatcher, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0
-    ) -> None:
-        self.dispatcher = dispatcher
-        self.griddim = _dim3(griddim, "griddim")
-        self.blockdim = _dim3(blockdim, "blockdim")
-        n_threads = self.blockdim[0] * self.blockdim[1] * self.blockdim[2]
-        if n_threads > 1024:
-            raise ValueError(f"a block of {self.blockdim} has {n_threads} threads: at most 1024 are allowed")
-        self.stream = stream
-        self.sharedmem = operator.index(sharedmem)
-
-    def warn(self) -> None:
-        """Warns of a grid that cannot fill a GPU."""
-        if not config.CUDA_LOW_OCCUPANCY_WARNINGS or config.ENABLE_CUDASIM:
-            return
-        n_blocks = self.griddim[0] * self.griddim[1] * self.griddim[2]
-        if n_blocks < _FEW_BLOCKS:
-            text = f"Grid size {n_blocks} will likely result in GPU under-utilization due to low occupancy."
-            warnings.warn(NumbaPerformanceWarning(text), stacklevel=4)
-
-    def __call__(self, *args: Any) -> None:
-        self.dispatcher.launch(self, args)
-
-
-class ForAll:
-    """`kernel.forall(n)`: one thread for each of `n` tasks, in blocks of a fitting size."""
-
-    def __init__(self, dispatcher: Dispatcher, ntasks: int, tpb: int = 0, stream: Any = 0, sharedmem: int = 0) -> None:
-        if ntasks < 0:
-            raise ValueError(f"Can't create ForAll with negative task count: {ntasks}")
-        self.dispatcher, self.ntasks, self.stream, self.sharedmem = dispatcher, ntasks, stream, sharedmem
-        self.thread_per_block = tpb or 256
-
-    def __call__(self, *args: Any) -> None:
-        if self.ntasks == 0:
-            return
-        n_blocks = (self.ntasks + self.thread_per_block - 1) // self.thread_per_block
-        self.dispatcher[n_blocks, self.thread_per_block, self.stream, self.sharedmem](*args)
-
-
 class Overload:
     """What is compiled for one signature."""
 
@@ -116,7 +57,7 @@ class Overload:
 
     def max_cooperative_grid_blocks(self, blockdim: Any, dynsmemsize: int = 0) -> int:
         """How many blocks can wait for each other at once: any number that the CPU device's memory holds."""
-        x, y, z = _dim3(blockdim, "blockdim")
+        x, y, z = dim3(blockdim, "blockdim")
         return max(1, 2**20 // (x * y * z))
 
     def text(self, stage: str) -> str:
@@ -128,6 +69,18 @@ class Overload:
 
     def inspect_asm(self) -> str:
         return self.text("assembly")
+
+
+class Overloads(dict[tuple[types.Type, ...], Overload]):
+    """What is compiled, by argument types. One compiled form serves arrays of every layout."""
+
+    def __missing__(self, arguments: Any) -> Overload:
+        if isinstance(arguments, types.Signature):
+            arguments = arguments.args
+        for known, overload in self.items():
+            if len(known) == len(arguments) and all(_same(a, b) for a, b in zip(known, arguments, strict=True)):
+                return overload
+        raise KeyError(arguments)
 
 
 class Dispatcher(_native.Function):
@@ -178,7 +131,15 @@ class Dispatcher(_native.Function):
             if result is not None and result != types.none and not self.targetoptions.get("device"):
                 raise TypeError("CUDA kernel must have void return type.")
             if not self.targetoptions.get("device"):
-                _native.compile(kernel, [_dtypes.argument(ty) for ty in arguments], self._compile_options())
+                self._compile(kernel, arguments)
+
+    def _compile(self, kernel: Kernel, arguments: Any) -> None:
+        compiled = [_dtypes.argument(ty) for ty in arguments]
+        if gpu() is None:
+            _native.compile(kernel, compiled, self._compile_options())
+        else:
+            # Finds the mistakes; code for the GPU depends on the block, which the launch says.
+            _native.ir(kernel, compiled, self._compile_options())
 
     def _compile_options(self) -> dict[str, Any]:
         stamp = settings.__dict__["_changes"]
@@ -227,8 +188,8 @@ class Dispatcher(_native.Function):
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self
 
-    def launch(self, launch: LaunchConfiguration, args: tuple[Any, ...]) -> None:
-        """Runs the kernel over the blocks of a configuration."""
+    def launch(self, launch: LaunchConfiguration, args: tuple[Any, ...], device: str | None = None) -> None:
+        """Runs the kernel over the blocks of a configuration, on the device that launches run on or another."""
         if self.targetoptions.get("device"):
             raise RuntimeError("a device function cannot be launched: it is called by kernels")
         if len(args) < len(self._names):
@@ -237,14 +198,18 @@ class Dispatcher(_native.Function):
         keep: list[Any] = []
         for extension in self.targetoptions.get("extensions") or ():
             args = tuple(_extended(extension, arg, launch.stream, back) for arg in args)
-        values = [convert(arg, back, keep) for arg in args]
+        values = []
+        for arg in args:
+            values.append(convert(arg, back, keep))
         kernels = self._kernels or self._make_kernels()
         kernel = kernels[0] if len(kernels) == 1 else self._choose(kernels, args)
+        if self._signatures:
+            wanted = self._signatures[kernels.index(kernel)][0]
+            values = [_in_range(value, ty) for value, ty in zip(values, wanted, strict=False)]
         options = self._options if self._stamp == settings.__dict__["_changes"] else self._compile_options()
         try:
-            _native.launch_blocks(
-                kernel, launch.griddim, launch.blockdim, values, launch.sharedmem, launch_device(), options
-            )
+            where = device or launch_device()
+            _native.launch_blocks(kernel, launch.griddim, launch.blockdim, values, launch.sharedmem, where, options)
             if options["checked"]:
                 # What the launch did wrong is the launch's exception.
                 synchronize()
@@ -277,10 +242,12 @@ class Dispatcher(_native.Function):
     @property
     def overloads(self) -> dict[tuple[types.Type, ...], Overload]:  # type: ignore[override]
         """What is compiled, by argument types."""
-        found: dict[tuple[types.Type, ...], Overload] = {}
-        for kernel in self._kernels:
+        found = Overloads()
+        for index, kernel in enumerate(self._kernels):
             for compiled in kernel._signatures:
                 arguments = tuple(_dtypes.from_compiler(ty) for ty in compiled)
+                if self._signatures:
+                    arguments = self._signatures[index][0]
                 found[arguments] = Overload(self, types.Signature(types.none, arguments))
         return found
 
@@ -300,7 +267,7 @@ class Dispatcher(_native.Function):
         made = Kernel(
             self.py_func, {name: _dtypes.argument(ty) for name, ty in zip(self._names, arguments, strict=True)}
         )
-        _native.compile(made, [_dtypes.argument(ty) for ty in arguments], self._compile_options())
+        self._compile(made, arguments)
         self._make_kernels()
         return Overload(self, types.Signature(types.none, arguments))
 
@@ -344,7 +311,7 @@ class Dispatcher(_native.Function):
     def _number(self, name: str, signature: Any) -> Any:
         found = {arguments: getattr(overload, name) for arguments, overload in self.overloads.items()}
         if signature is not None:
-            return found.get(tuple(signature), next(iter(found.values()), 0))
+            return getattr(self.overloads[tuple(signature)], name)
         if self.specialized:
             return next(iter(found.values()))
         return found
@@ -396,6 +363,15 @@ def _extended(extension: Any, value: Any, stream: Any, back: Back) -> Any:
         ty = types.none
     _, changed = extension.prepare_args(ty, value, stream=stream, retr=back)
     return changed
+
+
+def _in_range(value: Any, ty: types.Type) -> Any:
+    """An int with the bits of the one given: 0xFFFFFFFF may stand for the int32 -1."""
+    if type(value) is int and isinstance(ty, types.Integer) and not ty.minval <= value <= ty.maxval:
+        span = 1 << ty.bitwidth
+        if -span // 2 <= value < span:
+            return value - span if value > ty.maxval else value + span
+    return value
 
 
 def _same(ours: types.Type, theirs: types.Type) -> bool:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from gridstride.numba._dtypes import from_dtype
-from gridstride.numba.cuda._arrays import device_array
+from gridstride.numba.cuda._arrays import DeviceNDArray, device_array
 from gridstride.numba.cuda.dispatcher import jit
 from gridstride.numba.types import float32, float64, int64, uint64
 
@@ -128,7 +128,11 @@ def _init_states(states, seed, subsequence_start):
 
 def init_xoroshiro128p_states(states: Any, seed: int, subsequence_start: int = 0, stream: Any = 0) -> None:
     """Sets an array of states, each 2**64 numbers after the one before, from step `subsequence_start` on."""
-    _init_states.launch(_init_states._quiet(1, 1, stream), (states, np.uint64(seed), np.uint64(subsequence_start)))
+    # One state follows from the one before: work for a processor, not for a GPU.
+    made = np.empty(states.size, xoroshiro128p_dtype)
+    there = DeviceNDArray(made)
+    _init_states.launch(_init_states._quiet(1, 1), (there, np.uint64(seed), np.uint64(subsequence_start)), "cpu")
+    states.copy_to_device(made, stream=stream)
 
 
 def create_xoroshiro128p_states(n: int, seed: int, subsequence_start: int = 0, stream: Any = 0) -> Any:

@@ -70,6 +70,10 @@ impl Lower<'_, '_> {
                 return Ok(Operand::Value(if is { null } else { self.b().unary(Op::Not, null) }));
             }
             (Operand::Static(x), Operand::Static(y)) => x == y,
+            // An enum's member is its value: it is the same where the values are.
+            _ if self.rules.compare.is_some() && !a.is_none() && !b.is_none() => {
+                return self.compare_at(if is { CmpOp::Eq } else { CmpOp::NotEq }, a, b, sides);
+            }
             _ if a.is_none() || b.is_none() => false,
             _ => {
                 let report = self

@@ -1,0 +1,113 @@
+//! Functions defined inside of kernels and device functions.
+//!
+//! What such a function takes from around it is captured, by value, where it is defined, and passed as further
+//! arguments where it is called:
+//!
+//! ```text
+//! def scaled(v): return v * a    ->    (nothing; `a` is v3)
+//! y = scaled(x)                  ->    v9 = call @scaled(v8, v3)
+//! ```
+
+use crate::warp::call::Args;
+use crate::warp::instance::Callee;
+use crate::warp::lower::{Binding, Lower, Result};
+use crate::warp::operand::Operand;
+use crate::warp::scan;
+use crate::{HostValue, ParamSource, Passing};
+use diagnostics::Span;
+use ruff_python_ast::{Expr, Number, StmtFunctionDef};
+use ruff_text_size::Ranged;
+
+/// Marks the operand of such a function; its line, its name and the names that it captures follow.
+const MARK: &str = "def ";
+
+/// Defines the function: its name stands for it and for what it captures.
+pub(crate) fn define(lower: &mut Lower<'_, '_>, def: &StmtFunctionDef) {
+    let captured = free_names(lower, def);
+    let operands = captured.iter().map(|name| match lower.names.get(name) {
+        Some(Binding::Is(operand)) => operand.clone(),
+        _ => Operand::NONE,
+    });
+    let operands = Operand::Tuple(operands.collect());
+    let line = lower.parsed.file.position(def.name.start().into()).0;
+    let name = def.name.as_str();
+    let operand = Operand::Method(Box::new(operands), format!("{MARK}{line} {name} {}", captured.join(" ")));
+    lower.names.set(name, Binding::Is(operand));
+}
+
+/// Names that the function reads and does not set, and that are set around it.
+fn free_names(lower: &Lower<'_, '_>, def: &StmtFunctionDef) -> Vec<String> {
+    let own = scan::assigned(&def.body).bound;
+    let is_param =
+        |name: &str| def.parameters.iter_non_variadic_params().any(|param| param.parameter.name.as_str() == name);
+    let mut free: Vec<String> = Vec::new();
+    for (name, _) in scan::reads(&def.body) {
+        let is_around = matches!(lower.names.get(&name), Some(Binding::Is(_)));
+        if is_around && !own.contains(&name) && !is_param(&name) && !free.contains(&name) {
+            free.push(name);
+        }
+    }
+    free
+}
+
+/// Whether an operand is such a function that holds values of the body it was defined in.
+pub(crate) fn holds_values(operand: &Operand) -> bool {
+    let Operand::Method(base, name) = operand else { return false };
+    let Operand::Tuple(captured) = &**base else { return false };
+    name.starts_with(MARK) && captured.iter().any(|one| !matches!(one, Operand::Static(_)) && !is_pure(one))
+}
+
+fn is_pure(operand: &Operand) -> bool {
+    match operand {
+        Operand::Static(_) => true,
+        Operand::Tuple(items) => items.iter().all(is_pure),
+        Operand::Method(base, name) => name.starts_with(MARK) && is_pure(base),
+        _ => false,
+    }
+}
+
+/// Calls the function, where an operand is one.
+pub(super) fn call(
+    lower: &mut Lower<'_, '_>,
+    base: &Operand,
+    mark: &str,
+    args: &Args,
+    span: Span,
+) -> Option<Result<Operand>> {
+    let mut words = mark.strip_prefix(MARK)?.split_whitespace();
+    let (line, name) = (words.next()?.parse().ok()?, words.next()?);
+    let Operand::Tuple(captured) = base else { return None };
+    let parsed = lower.parsed.clone();
+    let def = parsed.function(name, line)?;
+    let mut params: Vec<ParamSource> = Vec::new();
+    for param in def.parameters.iter_non_variadic_params() {
+        let default = param.default.as_deref().and_then(constant);
+        params.push(plain(param.parameter.name.as_str(), default));
+    }
+    let mut args = args.clone();
+    // By name: defaults may stand between the arguments and what is captured.
+    for (name, operand) in words.zip(captured) {
+        params.push(plain(name, None));
+        args.spans.push(span);
+        args.named.push((name.to_owned(), operand.clone()));
+    }
+    let callee = Callee::nested(name, lower.scope.clone(), params, parsed.clone(), lower.rules, line);
+    Some(lower.call_best(&[callee], &args, span))
+}
+
+fn plain(name: &str, default: Option<HostValue>) -> ParamSource {
+    ParamSource { name: name.to_owned(), annotation: None, default, passing: Passing::Either }
+}
+
+fn constant(expr: &Expr) -> Option<HostValue> {
+    match expr {
+        Expr::NumberLiteral(number) => match &number.value {
+            Number::Int(value) => value.as_i64().map(|value| HostValue::Int(value.into())),
+            Number::Float(value) => Some(HostValue::Float(*value)),
+            Number::Complex { .. } => None,
+        },
+        Expr::BooleanLiteral(value) => Some(HostValue::Bool(value.value)),
+        Expr::NoneLiteral(_) => Some(HostValue::None),
+        _ => None,
+    }
+}
