@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
     "README.md",
     "docs/tutorial.md",
+    "docs/gpu.md",
     "docs/language.md",
     "docs/numba.md",
     "docs/differences.md",
