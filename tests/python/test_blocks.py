@@ -11,14 +11,14 @@ from gridstride.numba.cuda import _devices
 @pytest.fixture(params=["interp", "cpu"])
 def blocks(request, monkeypatch):
     """The device on which kernels over blocks run."""
-    monkeypatch.setattr(_devices, "_LAUNCH_DEVICE", request.param)
+    monkeypatch.setattr(_devices, "_launch_device", request.param)
     monkeypatch.setenv("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "0")
     return request.param
 
 
 @pytest.fixture
 def interp(monkeypatch):
-    monkeypatch.setattr(_devices, "_LAUNCH_DEVICE", "interp")
+    monkeypatch.setattr(_devices, "_launch_device", "interp")
     monkeypatch.setattr(wp.config, "mode", "debug")
 
 
