@@ -284,6 +284,8 @@ def launch_adjoint(
     `adj_args` has an item a parameter: None where no adjoint is wanted, for an array one of its shape, for a value
     (number, vector, struct) an array of one element, for a struct that holds arrays one that holds their adjoints.
     Adjoints of what the kernel read grow; those of what it stored to are taken, and zero afterwards.
+    The option `gradient_memory` is how many bytes may be held at a time for loops of unknown length that overwrite what
+    they read; beyond that the launch runs in pieces.
     """
 
 def launch_tangent(

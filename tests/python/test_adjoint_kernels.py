@@ -9,7 +9,7 @@ from gridstride import _native
 f64 = wp.float64
 
 
-def differentiate(kernel, dim, args, device, wanted=None):
+def differentiate(kernel, dim, args, device, wanted=None, options=None):
     """Adjoints of all float arguments for random adjoints of all arrays, by the adjoint kernel."""
     rng = np.random.default_rng(7)
     seeds = [rng.normal(size=a.shape) if isinstance(a, np.ndarray) and a.dtype == np.float64 else None for a in args]
@@ -23,7 +23,7 @@ def differentiate(kernel, dim, args, device, wanted=None):
             adjoints.append(None)
     if wanted is not None:
         adjoints = [a if w else None for a, w in zip(adjoints, wanted, strict=True)]
-    _native.launch_adjoint(kernel, dim, [to_device(a) for a in args], adjoints, device)
+    _native.launch_adjoint(kernel, dim, [to_device(a) for a in args], adjoints, device, options)
     return seeds, [None if a is None else a.numpy() for a in adjoints]
 
 
@@ -276,3 +276,13 @@ def test_half_precision(device):
     expected[:, 1] += np.cos(values[:, 1]) * [1.0, 2.0]
     np.testing.assert_allclose(dx.numpy().astype(float), expected, rtol=3e-3)
     np.testing.assert_allclose(da.numpy().astype(float), [(values**2).sum(1) @ [1.0, 2.0]], rtol=3e-3)
+
+
+def test_memory_for_loops_has_a_bound():
+    rng = np.random.default_rng(5)
+    n = 50
+    args = rng.uniform(0.2, 1.0, n), rng.integers(0, 40, n).astype(np.int32), rng.uniform(0.1, 0.9, n)
+    _, expected = differentiate(in_place_for_long, n, args, "cpu")
+    _, in_pieces = differentiate(in_place_for_long, n, args, "cpu", options={"gradient_memory": 2000})
+    for one, other in zip(expected, in_pieces, strict=True):
+        np.testing.assert_array_equal(one, other)

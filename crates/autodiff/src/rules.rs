@@ -59,9 +59,9 @@ rules! {
     Add Whole |_, _, _| vec![One, One];
     Sub Whole |_, _, _| vec![One, MinusOne];
     Mul Whole |_, x, _| vec![By(x[1]), By(x[0])];
+    // Two divisions, rounded once each: y times 1/b would lose a bit, which shows in f16.
     Div Whole |e, x, y| {
-        let inverse = e.inverse(x[1]);
-        let second = e.mul(y, inverse);
+        let (inverse, second) = (e.inverse(x[1]), e.div(y, x[1]));
         vec![By(inverse), By(e.neg(second))]
     };
     // y = a - q b, and q is flat.

@@ -317,6 +317,20 @@ impl Job<'_> {
         Ok(())
     }
 
+    /// Runs some of the launch's threads.
+    pub(crate) fn run_part(&self, py: Python<'_>, ready: &Ready, threads: std::ops::Range<i64>) -> PyResult<()> {
+        let fault = Fault::default();
+        detached(py, true, || {
+            let (pool, args) = (runtime_cpu::Pool::global(), self.words.as_ptr().cast());
+            // SAFETY: as in `run_code`; the numbers are below the launch's thread count.
+            unsafe {
+                pool.run_range(&runtime_cpu::Pace::DEFAULT, ready.entry, args, &self.grid.bounds, threads, &fault);
+            }
+        });
+        py.check_signals()?;
+        self.report(py, &ready.unit, &fault)
+    }
+
     /// Runs a short launch, without letting other Python threads run. Says whether `report` has something to tell.
     #[inline]
     pub(crate) fn run_short(&self, ready: &Ready, fault: &Fault) -> PyResult<bool> {
