@@ -9,6 +9,8 @@ use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
 use inkwell::builder::Builder;
 use inkwell::context::Context;
+use inkwell::intrinsics::Intrinsic;
+use inkwell::module::Module as LlvmModule;
 use inkwell::values::{BasicValueEnum, FunctionValue, IntValue, PhiValue, PointerValue};
 use ir::Function;
 
@@ -30,6 +32,8 @@ pub(crate) struct Entry<'c> {
     /// Where the body is to start.
     pub body: BasicBlock<'c>,
     pub thread: Thread<'c>,
+    /// Whether the launch is so large that stores go past the caches, where they ever do.
+    pub is_large: Option<IntValue<'c>>,
     gang: Option<GangBlocks<'c>>,
     args: PointerValue<'c>,
     start: BasicBlock<'c>,
@@ -46,8 +50,15 @@ struct Row<'c> {
 }
 
 impl<'c> Entry<'c> {
-    /// `width`: lanes of a gang, 1 for none.
-    pub(crate) fn new(ctx: &'c Context, function: FunctionValue<'c>, rank: usize, width: u32) -> Result<Entry<'c>> {
+    /// `width`: lanes of a gang, 1 for none. `large_from`: threads from which on a launch is large.
+    pub(crate) fn new(
+        ctx: &'c Context,
+        llvm: &LlvmModule<'c>,
+        function: FunctionValue<'c>,
+        rank: usize,
+        width: u32,
+        large_from: Option<u64>,
+    ) -> Result<Entry<'c>> {
         let params: Vec<BasicValueEnum<'c>> = function.get_params();
         let [args, bounds, begin, end, fault] = params[..] else {
             return Err(Error::Invalid("an entry point takes five arguments".into()));
@@ -61,6 +72,7 @@ impl<'c> Entry<'c> {
 
         b.position_at_end(start);
         let extents = load_extents(ctx, &b, bounds.into_pointer_value(), rank)?;
+        let is_large = large_from.map(|least| is_large(ctx, &b, &extents[..rank], least)).transpose()?;
         b.build_conditional_branch(b.build_int_compare(IntPredicate::SLT, begin, end, "")?, arguments, exit)?;
 
         b.position_at_end(row);
@@ -100,11 +112,19 @@ impl<'c> Entry<'c> {
         t.add_incoming(&[(&begin, arguments), (&t_next, row_end)]);
 
         b.position_at_end(exit);
+        if let Some(is_large) = is_large {
+            let (wait, done) = (block("wait"), block("done"));
+            b.build_conditional_branch(is_large, wait, done)?;
+            b.position_at_end(wait);
+            wait_for_stores(llvm, &b)?;
+            b.build_unconditional_branch(done)?;
+            b.position_at_end(done);
+        }
         b.build_return(None)?;
         let mut thread = Thread { index, narrow: [None; 4], extents, end: latch, fault };
         thread.narrow[rank - 1] = Some(k);
         let args = args.into_pointer_value();
-        Ok(Entry { allocas, arguments, body, thread, gang, args, start, row, index: [wide, narrow] })
+        Ok(Entry { allocas, arguments, body, thread, is_large, gang, args, start, row, index: [wide, narrow] })
     }
 
     /// What the first lane of a gang sees.
@@ -223,6 +243,22 @@ fn load_extents<'c>(
         *extent = b.build_load(int, at, "")?.into_int_value();
     }
     Ok(extents)
+}
+
+/// Whether a launch has at least so many threads.
+fn is_large<'c>(ctx: &'c Context, b: &Builder<'c>, extents: &[IntValue<'c>], least: u64) -> Result<IntValue<'c>> {
+    let mut n = ctx.i64_type().const_int(1, false);
+    for &extent in extents {
+        n = b.build_int_mul(n, extent, "")?;
+    }
+    Ok(b.build_int_compare(IntPredicate::UGE, n, ctx.i64_type().const_int(least, false), "")?)
+}
+
+/// Stores past the caches may arrive later than what other threads are told afterwards.
+fn wait_for_stores<'c>(llvm: &LlvmModule<'c>, b: &Builder<'c>) -> Result<()> {
+    let fence = Intrinsic::find("llvm.x86.sse.sfence").and_then(|intrinsic| intrinsic.get_declaration(llvm, &[]));
+    b.build_call(fence.ok_or_else(|| Error::llvm("intrinsic", "sfence"))?, &[], "")?;
+    Ok(())
 }
 
 /// The index of thread number `t` and how far its row goes.

@@ -16,7 +16,7 @@
 
 use crate::block::Shell;
 use crate::entry::{Entry, load_arguments};
-use crate::gang::{Reason, can_widen, width};
+use crate::gang::{Reason, Streams, can_widen, width};
 use crate::llvm::{Abilities, Lowering, Thread};
 use crate::{Error, Result};
 use analysis::Uniformity;
@@ -252,20 +252,29 @@ fn build<'c>(
     llvm.set_triple(&machine.get_triple());
     llvm.set_data_layout(&machine.get_target_data().get_data_layout());
     let function = declare(ctx, &llvm, &symbol(module, kernel), options.isa);
+    if module.fast_math {
+        // One step from the processor's estimate is within 2 ULP.
+        let estimates = ctx.create_string_attribute("reciprocal-estimates", "vec-sqrtf:1");
+        function.add_attribute(AttributeLoc::Function, estimates);
+    }
     if func.kind == FunctionKind::BlockProgram {
         build_program(ctx, &llvm, module, func, function, options)?;
         check_llvm(&llvm)?;
         return Ok(llvm);
     }
     let plan = plan(func, options).ok();
-    let entry = Entry::new(ctx, function, rank, plan.as_ref().map_or(1, |plan| plan.width))?;
+    let streams = plan.as_ref().map_or_else(Streams::default, |plan| plan.streams.clone());
+    let width = plan.as_ref().map_or(1, |plan| plan.width);
+    let entry = Entry::new(ctx, &llvm, function, rank, width, streams.from_threads())?;
     let (thread, allocas) = (entry.thread.clone(), entry.allocas);
     let abilities = Abilities { half: cpu(options.isa).1.split(',').any(|feature| feature == "+f16c") };
     let mut lowering = Lowering::new(ctx, &llvm, module.fast_math, func, function, allocas, thread, abilities);
     let mut gang = plan.as_ref().zip(entry.gang_thread()).map(|(plan, thread)| {
         let func = &plan.func;
         let mut lowering = Lowering::new(ctx, &llvm, module.fast_math, func, function, allocas, thread, abilities);
-        lowering.gang = Some(Box::new(crate::gang::Gang::new(func, plan.width, plan.uniformity.clone())));
+        let mut gang = crate::gang::Gang::new(func, plan.width, plan.uniformity.clone());
+        (gang.streams, gang.is_large) = (streams.clone(), entry.is_large);
+        lowering.gang = Some(Box::new(gang));
         lowering
     });
     entry.fill(&mut lowering, gang.as_mut(), options.contiguous)?;
@@ -320,6 +329,7 @@ struct Plan {
     /// The kernel with one `return` at its end.
     func: Function,
     uniformity: Uniformity,
+    streams: Streams,
     width: u32,
 }
 
@@ -344,8 +354,11 @@ fn plan(func: &Function, options: &CpuOptions) -> std::result::Result<Plan, Box<
             width(&func, &uniformity, cpu(options.isa).1).ok_or_else(reason)
         }),
     };
+    let streams = Streams::of(&func, &uniformity);
+    let is_half_a_line = options.gang == Gang::Auto && streams.wants_lines(&func);
     match width {
-        Ok(width) => Ok(Plan { func, uniformity, width }),
+        Ok(width @ 2..=8) if is_half_a_line => Ok(Plan { func, uniformity, streams, width: 2 * width }),
+        Ok(width) => Ok(Plan { func, uniformity, streams, width }),
         Err(reason) => Err(Box::new(Refused { func, reason })),
     }
 }

@@ -231,10 +231,7 @@ impl<'c> Lowering<'c, '_> {
             wide = self.shuffle(wide, None, (0..n * width).map(|at| (at % n * width + at / n) as u32))?;
             mask = mask.map(|mask| self.spread(mask, n as u64, (n * width) as u64)).transpose()?;
         }
-        let Some(mask) = mask else {
-            let store = self.builder.build_store(first, wide)?;
-            return store.set_alignment(size as u32).map_err(|error| Error::llvm("alignment", error));
-        };
+        let Some(mask) = mask else { return self.store_wide(inst.operands[0], first, wide, size) };
         let types = [wide.get_type().into(), types::pointer(self.ctx).into()];
         let call = self.call("llvm.masked.store", &types, &[wide.into(), first.into(), as_lanes(mask).into()])?;
         self.aligned(call, 1, size);

@@ -25,10 +25,12 @@ mod memory;
 mod shape;
 mod slots;
 mod split;
+mod stream;
 mod widen;
 
 pub(crate) use explain::{explain, explain_region};
 pub(crate) use memory::scalars;
+pub(crate) use stream::Streams;
 pub(crate) use widen::{Reason, can_widen, can_widen_region, is_gather, width};
 
 use crate::llvm::lanes::{as_int, as_lanes, n_lanes, number, steps};
@@ -65,6 +67,9 @@ pub(crate) struct Gang<'c> {
     counters: Counters,
     /// A condition that holds, or does not hold, in all lanes of what is being lowered.
     known: Option<(Value, bool)>,
+    pub streams: Streams,
+    /// Whether the launch writes more than the caches hold, where that matters.
+    pub is_large: Option<IntValue<'c>>,
 }
 
 /// What is known of an affine value that may wrap.
@@ -95,6 +100,8 @@ impl<'c> Gang<'c> {
             budget: 2 * func.insts.len() + 200,
             counters: Counters::new(func),
             known: None,
+            streams: Streams::default(),
+            is_large: None,
         }
     }
 }

@@ -9,7 +9,7 @@ use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::intrinsics::Intrinsic;
 use inkwell::types::BasicMetadataTypeEnum;
 use inkwell::values::{BasicMetadataValueEnum, FloatValue};
-use ir::{Op, Scalar};
+use ir::{Inst, Op, Scalar};
 use smallvec::SmallVec;
 
 impl<'c> Lowering<'c, '_> {
@@ -36,6 +36,30 @@ impl<'c> Lowering<'c, '_> {
         let args: SmallVec<[BasicMetadataValueEnum<'c>; 4]> = args.iter().map(|&arg| arg.into()).collect();
         let call = self.builder.build_call(function, &args, "")?;
         Ok(self.flagged(as_float(call.try_as_basic_value().unwrap_basic())?))
+    }
+
+    /// With fast math, m / sqrt(r) and m / (r * sqrt(r)) by y = 1 / sqrt(r), for which processors have an estimate that
+    /// LLVM refines; `None` for other quotients.
+    pub(crate) fn root_quotient(&self, inst: &Inst) -> Result<Option<FloatValue<'c>>> {
+        let is_float = self.func.ty(inst.result()).as_scalar() == Some(Scalar::F32);
+        if self.fast.is_none() || self.device.is_some() || !is_float {
+            return Ok(None);
+        }
+        let root = |value| self.def(value).filter(|def| def.op == Op::Sqrt).map(|def| def.operands[0]);
+        let [m, divisor] = [inst.operands[0], inst.operands[1]];
+        let product = self.def(divisor).filter(|def| def.op == Op::Mul).map(|def| [def.operands[0], def.operands[1]]);
+        let of_cube = product.and_then(|[x, y]| {
+            let is_cube = |r, of| if r == of { Some(r) } else { None };
+            root(y).and_then(|r| is_cube(r, x)).or_else(|| root(x).and_then(|r| is_cube(r, y)))
+        });
+        let Some(r) = of_cube.or_else(|| root(divisor)) else { return Ok(None) };
+        let (m, r) = self.same_shape(self.leaves(m)?[0], self.leaves(r)?[0])?;
+        let (m, r) = (as_float(m)?, as_float(r)?);
+        let one = r.get_type().const_float(1.0);
+        let y = self.flagged(self.builder.build_float_div(one, self.intrinsic("llvm.sqrt", &[r])?, "")?);
+        let times = |x, y| Ok::<_, Error>(self.flagged(self.builder.build_float_mul(x, y, "")?));
+        let quotient = times(m, y)?;
+        Ok(Some(if of_cube.is_some() { times(quotient, times(y, y)?)? } else { quotient }))
     }
 
     fn library_call(&self, op: Op, args: &[FloatValue<'c>]) -> Result<FloatValue<'c>> {
