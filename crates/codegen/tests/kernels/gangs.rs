@@ -271,6 +271,66 @@ fn early_returns() {
     );
 }
 
+#[test]
+fn a_counter_that_meets_the_threads() {
+    // Below the first thread, among them, and past the last; as `!=` and as `==` with an early `continue`.
+    for (lo, hi) in [(0, 150), (20, 100), (-7, 40), (140, 300), (9, 9)] {
+        check(&format!(
+            "kernel @k(v0: array<i32, 1>, v1: array<i32, 1>, v2: array<i32, 1>) {{
+               v3: i64 = tid 0
+               v4: i32 = cast v3
+               v5: i32 = load v0[v3]
+               v6: i32 = const {lo}
+               v7: i32 = const {hi}
+               v8: i32 = const 1
+               v9: i32 = for v10: i32 = v6 to v7 step v8 with (v11: i32 = v5) {{
+                 v12: bool = ne v10, v4
+                 v13: i32 = if v12 {{
+                   v14: i32 = mul v11, v5
+                   v15: i32 = add v14, v10
+                   v16: i32 = xor v15, v11
+                   yield v16
+                 }} else {{
+                   yield v11
+                 }}
+                 continue v13
+               }}
+               store v1[v3], v9
+               v20: i32 = for v21: i32 = v6 to v7 step v8 with (v22: i32 = v5) {{
+                 v23: bool = eq v4, v21
+                 if v23 {{
+                   v24: i32 = add v22, v8
+                   continue v24
+                 }} else {{
+                   yield
+                 }}
+                 v25: i32 = mul v22, v5
+                 v26: i32 = add v25, v21
+                 v27: i32 = xor v26, v22
+                 continue v27
+               }}
+               store v2[v3], v20
+               return
+             }}"
+        ));
+    }
+}
+
+#[test]
+fn large_launches_store_whole_lines_past_the_caches() {
+    let mut module: Module = ir::parse::parse_module(include_str!("../../examples/gangs.ir")).unwrap();
+    module.funcs.retain(|func| func.name == "jacobi");
+    let text = |width| {
+        let options = CpuOptions { contiguous: true, rank: 2, gang: Gang::Width(width), ..CpuOptions::default() };
+        codegen::llvm_text(&module, FuncRef(0), &options, true).unwrap()
+    };
+    let whole = text(16);
+    assert!(whole.contains("align 64, !nontemporal") && whole.contains("@llvm.x86.sse.sfence"), "{whole}");
+    assert!(!text(8).contains("!nontemporal"));
+    // In place: the line is in the cache already.
+    assert!(!optimized("saxpy", 1).contains("!nontemporal"));
+}
+
 /// A kernel of the benchmark, as the machine would run it in gangs of 8.
 fn optimized(name: &str, rank: u32) -> String {
     let mut module: Module = ir::parse::parse_module(include_str!("../../examples/gangs.ir")).unwrap();
