@@ -6,7 +6,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: demo test dev lint rust-tests python-tests test-gpu bench-gpu gpu-bundle conformance conformance-numba conformance-quick wheel clean
+.PHONY: demo test dev bench-cpu fuzz lint rust-tests python-tests test-gpu bench-gpu gpu-bundle conformance conformance-numba conformance-quick wheel clean
 
 PYTHON ?= python3
 DEMO ?=
@@ -72,6 +72,15 @@ conformance-numba: dev
 
 conformance-quick: dev
 	$(BIN)/python tests/conformance/run.py --quick
+
+# Gridstride on the CPU beside C and what is installed of Warp, Numba, Taichi and NumPy: figures and ratios.
+bench-cpu: dev
+	$(BIN)/python benches/cpu/run.py $(BENCH)
+
+# Random programs, every way they can run, compared bit by bit for so many seconds.
+FUZZ_SECONDS ?= 600
+fuzz: .venv/packages
+	nice cargo run --locked --release -p gridstride-filetests --example fuzz -- $(FUZZ_SECONDS)
 
 # For other machines, in the release profile: dist/gridstride-*.whl.
 wheel: .venv/packages

@@ -21,7 +21,7 @@ use inkwell::types::VectorType;
 use inkwell::values::{BasicValue, IntValue, PointerValue, VectorValue};
 use ir::{Inst, LeafKind, Op, PathElem, Scalar, Type, TypeKind, Value};
 
-/// Lanes further apart than so many of their scalars are gathered: wider shuffles take LLVM too long.
+/// Lanes further apart than so many of their scalars are loaded and stored in rows, or one by one.
 pub(super) const MAX_INTERLEAVED: u64 = 4;
 
 /// Where the lanes of an access lie.
@@ -104,10 +104,13 @@ impl<'c> Lowering<'c, '_> {
                 continue;
             }
             self.gang_mut()?.is_dense[array.index()] = true;
-            let Array { strides, elem, .. } = self.array(array)?;
+            let Array { base, strides, elem, .. } = self.array(array)?;
             let Some(&stride) = strides.last() else { continue };
             if stride != self.i64(elem.size()) {
                 let dense = self.builder.build_int_compare(IntPredicate::EQ, stride, self.i64(elem.size()), "")?;
+                // An array that is not there has no strides, and no lane reads it.
+                let is_null = self.builder.build_is_null(base, "")?;
+                let dense = self.builder.build_or(dense, is_null, "")?;
                 holds = Some(self.both(holds, dense)?);
             }
         }
@@ -170,6 +173,18 @@ impl<'c> Lowering<'c, '_> {
             return self.gather(inst, ty);
         }
         let (width, n) = (u64::from(self.width()), step / size);
+        let common = self.common_type(&scalars);
+        if n > MAX_INTERLEAVED {
+            if self.mask().is_some() || !are_rows(&scalars) || width % 4 != 0 {
+                return self.gather(inst, ty);
+            }
+            let columns = self.load_rows(first, common, [scalars.len() as u64, size, step])?;
+            let leaf = |(&(_, scalar), lanes): (&(u64, Scalar), VectorValue<'c>)| {
+                let ty = self.memory_vector(scalar, self.width());
+                self.of_memory_lanes(scalar, as_lanes(self.builder.build_bit_cast(lanes, ty, "")?))
+            };
+            return scalars.iter().zip(columns).map(leaf).collect();
+        }
         // Whole elements where they are known to be there: their number of scalars is a round one.
         let (ptr, start, count) = match offset.filter(|offset| offset % size == 0) {
             Some(offset) => (self.before(first, offset)?, offset / size, width * n),
@@ -178,7 +193,6 @@ impl<'c> Lowering<'c, '_> {
                 (first, 0, (width - 1) * n + last + 1)
             }
         };
-        let common = self.common_type(&scalars);
         let mask = self.mask().map(|mask| self.spread(mask, n, count)).transpose()?;
         let wide = self.load_wide(ptr, vector(common, count as u32)?, size, mask)?;
         let mut leaves = Leaves::new();
@@ -207,6 +221,10 @@ impl<'c> Lowering<'c, '_> {
         if !is_dense {
             return self.scatter(inst, ty, value);
         }
+        let is_in_rows = n as u64 > MAX_INTERLEAVED;
+        if is_in_rows && (self.mask().is_some() || !are_rows(&scalars) || self.width() % 4 != 0) {
+            return self.scatter(inst, ty, value);
+        }
         let leaves = self.widened(value)?;
         let common = self.common_type(&scalars);
         let mut parts = Vec::new();
@@ -214,6 +232,9 @@ impl<'c> Lowering<'c, '_> {
             let lanes = self.memory_lanes(scalar, leaf)?;
             let lanes = self.builder.build_bit_cast(lanes, vector(common, self.width())?, "")?;
             parts.push(as_lanes(lanes));
+        }
+        if is_in_rows {
+            return self.store_rows(first, &parts, size, step);
         }
         let width = self.width() as usize;
         // Pairs of vectors until one holds all, then every scalar to its place.
@@ -246,7 +267,7 @@ impl<'c> Lowering<'c, '_> {
         as_int(self.shuffle(as_lanes(mask), None, (0..count).map(|at| (at / n) as u32))?.into())
     }
 
-    fn load_wide(
+    pub(super) fn load_wide(
         &self,
         ptr: PointerValue<'c>,
         ty: VectorType<'c>,
@@ -418,12 +439,19 @@ pub(super) fn piece(elem: Type, path: &[PathElem]) -> Result<(Type, Option<u64>)
     Ok((ty, offset))
 }
 
+/// Whether scalars lie one after the other, enough of them to be moved in rows, few enough for the registers.
+fn are_rows(scalars: &[(u64, Scalar)]) -> bool {
+    let size = scalars[0].1.size();
+    let is_dense = (0u64..).zip(scalars).all(|(i, &(at, scalar))| at == i * size && scalar.size() == size);
+    is_dense && size >= 4 && (4..=16).contains(&scalars.len())
+}
+
 /// Whether lanes so many bytes apart are worth a wide access and shuffles.
 pub(super) fn is_wide_access(ty: Type, step: u64) -> bool {
     let Ok(scalars) = scalars(ty) else { return false };
     let Some(&(_, first)) = scalars.first() else { return false };
     let size = first.size();
     step.is_multiple_of(size)
-        && step / size <= MAX_INTERLEAVED
+        && (step / size <= MAX_INTERLEAVED || are_rows(&scalars))
         && scalars.iter().all(|(at, scalar)| scalar.size() == size && at % size == 0 && at + size <= step)
 }

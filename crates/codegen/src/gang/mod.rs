@@ -22,6 +22,7 @@ mod control;
 mod explain;
 mod loops;
 mod memory;
+mod rows;
 mod shape;
 mod slots;
 mod split;

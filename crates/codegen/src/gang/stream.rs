@@ -18,8 +18,9 @@ use ir::{Function, Inst, Op, RegionId, Value};
 
 /// A cache line: what is stored at once.
 const LINE: u64 = 64;
-/// Kernels of more instructions need the registers that a gang of twice the width would take.
+/// Kernels of more instructions, or that load more scalars, need the registers that a gang of twice the width would take.
 const MAX_INSTS_DOUBLED: usize = 64;
+const MAX_LOADED_DOUBLED: usize = 8;
 
 /// The arrays of a kernel that may be stored to past the caches.
 #[derive(Clone, Debug, Default)]
@@ -59,7 +60,12 @@ impl Streams {
     /// Whether gangs as wide as two vectors are worth it, so that a store fills a line of the cache.
     pub(crate) fn wants_lines(&self, func: &Function) -> bool {
         let is_loop = |inst: &Inst| matches!(inst.op, Op::For | Op::Loop);
-        self.bytes_per_thread > 0 && func.insts.len() <= MAX_INSTS_DOUBLED && !func.insts.iter().any(is_loop)
+        let loads = func.insts.iter().filter(|inst| inst.op == Op::Load);
+        let n_loaded: usize = loads.map(|inst| func.ty(inst.result()).n_leaves()).sum();
+        self.bytes_per_thread > 0
+            && func.insts.len() <= MAX_INSTS_DOUBLED
+            && n_loaded <= MAX_LOADED_DOUBLED
+            && !func.insts.iter().any(is_loop)
     }
 
     /// A launch of at least so many threads writes more than the cache holds beside what is read; `None` where no

@@ -272,6 +272,29 @@ fn early_returns() {
 }
 
 #[test]
+fn matrices_and_other_elements_of_many_scalars() {
+    for elem in ["mat<f32, 3, 3>", "mat<f32, 2, 3>", "vec<f64, 5>", "mat<f32, 4, 4>", "vec<i32, 7>"] {
+        check(&format!(
+            "kernel @k(v0: array<{elem}, 1>, v1: array<{elem}, 1>, v2: array<bool, 1>) {{
+               v3: i64 = tid 0
+               v4: {elem} = load v0[v3]
+               v5: {elem} = load v1[v3]
+               v6: {elem} = add v4, v5
+               store v0[v3], v6
+               v7: bool = load v2[v3]
+               if v7 {{
+                 v8: {elem} = load v1[v3]
+                 v9: {elem} = sub v8, v6
+                 store v1[v3], v9
+                 yield
+               }}
+               return
+             }}"
+        ));
+    }
+}
+
+#[test]
 fn a_counter_that_meets_the_threads() {
     // Below the first thread, among them, and past the last; as `!=` and as `==` with an early `continue`.
     for (lo, hi) in [(0, 150), (20, 100), (-7, 40), (140, 300), (9, 9)] {
