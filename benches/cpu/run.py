@@ -136,7 +136,13 @@ def machine():
 
 def main():
     found = contenders()
-    results = {"machine": machine(), "threads": ARGS.threads, "processor_time": ARGS.cpu, "load": os.getloadavg()[0], "works": {}}
+    results = {
+        "machine": machine(),
+        "threads": ARGS.threads,
+        "processor_time": ARGS.cpu,
+        "load": os.getloadavg()[0],
+        "works": {},
+    }
     clock_name = " (processor time)" if ARGS.cpu else ""
     print(f"{results['machine']}; {ARGS.threads} threads{clock_name}; best of {ARGS.rounds} rounds")
     for work in WORKS:
