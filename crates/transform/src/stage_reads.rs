@@ -99,7 +99,7 @@ fn stage(func: &mut Function, found: &Loop, n_warps: u64, out: &mut Vec<InstId>,
 /// Whether the ranges of a warp are as the tile needs them.
 fn fits(e: &mut Emit, found: &Loop, everyone: Value, [lo, hi, n]: [Value; 3]) -> Value {
     let (zero, least) = (e.number(0), e.number(MIN_ROUNDS));
-    let [first_lo, first_hi] = [lo, hi].map(|x| e.from_lane(everyone, x, None));
+    let [first_lo, first_hi] = [lo, hi].map(|x| e.of_lane(everyone, x, None));
     let (same_lo, same_hi) =
         (e.add(Op::Eq, &[lo, first_lo], Type::bool()), e.add(Op::Eq, &[hi, first_hi], Type::bool()));
     let same = e.binary(Op::And, same_lo, same_hi);
@@ -216,7 +216,7 @@ fn copy_rows(
         for step in first..width.min(first + 8) {
             let start = e.number32(step * (32 / width));
             let row = e.binary(Op::Add, above, start);
-            let (row_lo, row_n) = (e.from_lane(everyone, lo, Some(row)), e.from_lane(everyone, n, Some(row)));
+            let (row_lo, row_n) = (e.of_lane(everyone, lo, Some(row)), e.of_lane(everyone, n, Some(row)));
             let is_inside = e.add(Op::Lt, &[round, row_n], Type::bool());
             let index = e.binary(Op::Add, row_lo, round);
             // Past a row's end some element that is there is read; nobody looks at it.

@@ -35,6 +35,8 @@ pub(super) struct Block<'c> {
     /// The parameter `bounds`.
     pub bounds: PointerValue<'c>,
     pub shared_bytes: u64,
+    /// Whether the kernel is over blocks itself.
+    pub is_over_blocks: bool,
 }
 
 impl<'c> Lowering<'c, '_> {
@@ -72,6 +74,23 @@ impl<'c> Lowering<'c, '_> {
     fn block_state(&mut self) -> Result<&mut Block<'c>> {
         let device = self.device.as_mut().and_then(|device| device.block.as_mut());
         device.ok_or_else(|| Error::Invalid("no kernel over blocks".into()))
+    }
+
+    /// The thread that a report names: its index in the launch; over blocks the number of its block and its index there.
+    pub(super) fn reported_thread(&self) -> Result<[IntValue<'c>; 4]> {
+        let block = self.device.as_ref().and_then(|device| device.block.as_ref());
+        if !block.is_some_and(|block| block.is_over_blocks) {
+            return Ok(self.thread.index);
+        }
+        let b = &self.builder;
+        let read = |name: &str| -> Result<IntValue<'c>> {
+            let register = special_register(self.llvm, b, name)?;
+            Ok(b.build_int_z_extend(register, self.ctx.i64_type(), "")?)
+        };
+        let plane = b.build_int_mul(read("nctaid.y")?, read("ctaid.z")?, "")?;
+        let row = b.build_int_add(read("ctaid.y")?, plane, "")?;
+        let number = b.build_int_add(read("ctaid.x")?, b.build_int_mul(read("nctaid.x")?, row, "")?, "")?;
+        Ok([number, read("tid.x")?, read("tid.y")?, read("tid.z")?])
     }
 
     fn int32(&self, value: u64) -> IntValue<'c> {

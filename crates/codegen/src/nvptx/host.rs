@@ -82,8 +82,8 @@ impl<'c> Lowering<'c, '_> {
         b.build_conditional_branch(first, write, self.thread.end)?;
         b.position_at_end(write);
         b.build_store(self.at_byte(record, 4)?, report.site.as_basic_value())?;
-        let thread = self.thread.index.iter().map(|&index| index.into());
-        let words = thread.chain(report.words.iter().map(|word| word.as_basic_value()));
+        let thread = self.reported_thread()?.map(Into::into);
+        let words = thread.into_iter().chain(report.words.iter().map(|word| word.as_basic_value()));
         for (offset, word) in (8..).step_by(8).zip(words) {
             b.build_store(self.at_byte(record, offset)?, word)?;
         }

@@ -261,7 +261,7 @@ fn build<'c>(
     let abilities = Abilities { half: true };
     let (thread, allocas) = (shell.thread.clone(), shell.allocas);
     let mut lowering = Lowering::new(ctx, &llvm, module.fast_math, func, function, allocas, thread, abilities);
-    let block = Some(block::Block { bounds: shell.bounds, shared_bytes: 0 });
+    let block = Some(block::Block { bounds: shell.bounds, shared_bytes: 0, is_over_blocks });
     lowering.device = Some(Box::new(Device { sm: options.sm, report: None, block }));
     let mut gang = plan.as_ref().zip(shell.gang_thread()).map(|(plan, thread)| {
         let func = &plan.func;

@@ -154,7 +154,7 @@ impl<'a> Emit<'a> {
     }
 
     /// What another lane holds, the first one unless said.
-    pub(super) fn from_lane(&mut self, everyone: Value, x: Value, lane: Option<Value>) -> Value {
+    pub(super) fn of_lane(&mut self, everyone: Value, x: Value, lane: Option<Value>) -> Value {
         let lane = lane.unwrap_or_else(|| self.number32(0));
         self.shuffle(ShuffleMode::Index, everyone, x, lane)
     }
@@ -177,6 +177,6 @@ impl<'a> Emit<'a> {
         let lanes = self.vote(VoteMode::Ballot, everyone, is_any);
         let first = self.add(Op::TrailingZeros, &[lanes], Type::scalar(Scalar::U32));
         let first = self.cast(first, Type::i32());
-        self.from_lane(everyone, lo, Some(first))
+        self.of_lane(everyone, lo, Some(first))
     }
 }
