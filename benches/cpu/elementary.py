@@ -1,6 +1,6 @@
 """What the elementary functions cost: nanoseconds an element on one core, beside NumPy.
 
-    python benches/cpu/math.py
+    python benches/cpu/elementary.py
 
 Arrays stay in the cache; processor time of this thread, the least of many rounds. The table of docs/math.md is made of
 this one. How right the functions are is on that page too.
