@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from gridstride import _runtime_tape
+from gridstride import _device, _runtime_tape
 
 _print = print
 
@@ -85,6 +85,7 @@ class ScopedTimer:
             if not self.skip_tape and _runtime_tape.active is not None:
                 _runtime_tape.active.record_scope_begin(self.name)
             ScopedTimer.indent += 1
+            self._wait()
             self.start = time.perf_counter_ns()
         return self
 
@@ -107,3 +108,7 @@ class ScopedTimer:
             _print(f"{indent}{self.name} took {self.elapsed:.2f} ms {self.extra_msg}".rstrip())
         if self.report_func is not None:
             self.report_func(self.timing_results, indent)
+
+    def _wait(self) -> None:
+        if self.synchronize:
+            _device.synchronize()

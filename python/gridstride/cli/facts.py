@@ -16,9 +16,15 @@ def facts() -> list[tuple[str, str]]:
         ("python", f"{platform.python_version()}, NumPy {np.__version__}"),
         ("system", f"{platform.system()} {platform.release()}, {platform.machine()}"),
         ("device cpu", f"{processor()}, {threads} thread{'s' * (threads != 1)}"),
+        *[(f"device {gpu}", graphics(gpu)) for gpu in wp.get_cuda_devices()],
         ("compiler", f"LLVM {_native.llvm_version()}, target {_native.cpu_name()}"),
         ("kernel cache", cache()),
     ]
+
+
+def graphics(gpu: wp.Device) -> str:
+    driver = ".".join(map(str, wp.get_cuda_driver_version() or ()))
+    return f"{gpu.name}, sm_{gpu.arch}, {gpu.total_memory / 2**30:.0f} GiB, driver for CUDA {driver}"
 
 
 def processor() -> str:
