@@ -59,12 +59,20 @@ class StandInModule(ModuleType):
 
 
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds stand-ins for modules that nothing else has."""
+    """Finds stand-ins for modules that nothing else has: Gridstride's, which it asks for first, or other packages'."""
+
+    def __init__(self, is_ours: bool) -> None:
+        self.is_ours = is_ours
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
-        is_ours = fullname.startswith("gridstride.numba.")
-        if not is_ours and fullname.partition(".")[0] not in STANDINS or ".tests" in fullname:
+        if fullname.startswith("gridstride.numba.") != self.is_ours or ".tests" in fullname:
             return None
+        if not self.is_ours and fullname.partition(".")[0] not in STANDINS:
+            return None
+        if self.is_ours:
+            spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+            if spec is not None:
+                return spec
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
 
     def create_module(self, spec: Any) -> ModuleType:
@@ -78,10 +86,14 @@ def main() -> None:
     """Runs the module named on the command line."""
     folder = sys.argv[1]
     gridstride.compat.install()
-    # After Python's own finders; Gridstride's modules of absent names would refuse what the suite does while it loads.
+    # Gridstride's modules of absent names would refuse what the suite does while it loads.
     gridstride.compat._NUMBA_MODULES = frozenset()
-    sys.meta_path.append(Finder())
     import numba.cuda
+
+    sys.meta_path.insert(0, Finder(is_ours=True))
+    sys.meta_path.append(Finder(is_ours=False))
+    # Tests that numba-cuda has without Numba's own package are skipped; ours is always whole.
+    numba.cuda.HAS_NUMBA = True
 
     # The suite's imports look for further modules in ours.
     for name in gridstride.compat.numba_names.MODULES:
@@ -91,7 +103,12 @@ def main() -> None:
         if not hasattr(module, "__getattr__"):
             module.__getattr__ = StandInModule(name).__getattr__
 
-    numba.cuda.__path__.append(os.path.join(folder, "numba", "cuda"))
+    suite = os.path.join(folder, "numba", "cuda")
+    numba.cuda.__path__.append(suite)
+    # Tests start programs of their own, which say `import numba` too.
+    alias = os.path.join(os.path.dirname(os.path.abspath(__file__)), "alias")
+    os.environ["GRIDSTRIDE_SUITE"] = suite
+    os.environ["PYTHONPATH"] = os.pathsep.join([alias, *os.environ.get("PYTHONPATH", "").split(os.pathsep)])
     first = int(sys.argv[4]) if len(sys.argv) > 4 else 0
     worker.serve(sys.argv[2], float(sys.argv[3]), first)
 

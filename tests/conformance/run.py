@@ -109,7 +109,7 @@ def excluded() -> dict[str, str]:
 
 def suite_name(test: str) -> str:
     """A test by the name of the suite's package, whose modules Gridstride loads as its own."""
-    return test if suite.prefix else "warp." + test.partition(".")[2]
+    return "numba." + test.partition("numba.")[2] if suite.prefix else "warp." + test.partition(".")[2]
 
 
 def run_module(folder: pathlib.Path, name: str, skip: dict[str, str]) -> Module:

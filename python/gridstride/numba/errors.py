@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import re
+from typing import Any
 
 from gridstride import _native
 
@@ -79,22 +80,22 @@ class AssertionFault(_native.KernelFault, AssertionError):
     """An `assert` or `raise` that a kernel with `debug=True` came to."""
 
 
-def _raised(report: str) -> type[_native.KernelFault]:
+def _raised(report: str, scope: Any) -> type[_native.KernelFault]:
     """The class for an `assert`, or for what a `raise` names."""
     named = re.search(r"assertion failed: (\w+)(?:\(|$)", report, re.MULTILINE)
-    base = getattr(builtins, named[1], None) if named else None
+    base = (scope or {}).get(named[1], getattr(builtins, named[1], None)) if named else None
     if not (isinstance(base, type) and issubclass(base, Exception)) or base is AssertionError:
         return AssertionFault
     return type(f"{base.__name__}Fault", (_native.KernelFault, base), {})
 
 
-def of_fault(fault: _native.KernelFault) -> _native.KernelFault:
+def of_fault(fault: _native.KernelFault, scope: Any = None) -> _native.KernelFault:
     """A failed check as the exception that Python has for such a mistake."""
     classes = {"bounds": IndexFault, "null": IndexFault, "component": IndexFault, "division": DivisionFault}
     kind = getattr(fault, "kind", "")
     found = classes.get(kind, AssertionFault if kind == "assert" else None)
     if found is AssertionFault:
-        found = _raised(str(fault))
+        found = _raised(str(fault), scope)
     if found is None:
         return fault
     made = found(*fault.args)

@@ -199,6 +199,7 @@ class VectorType(Type):
         self.base_type = base
         self.num_elements = count
         self.aliases: tuple[str, ...] = ()
+        self.user_facing_object = self
         super().__init__(f"{base}x{count}")
 
 

@@ -202,3 +202,37 @@ def test_signatures():
     assert b[0] == 0.5
     with pytest.raises(TypeError, match="void return type"):
         cuda.jit("int32(int32)")(lambda x: x)
+
+
+def test_functions_inside_of_kernels():
+    @cuda.jit
+    def kernel(a, out):
+        scale = a[0] * 2
+
+        def scaled(x, shift=1):
+            return x * scale + shift
+
+        def twice(f, x):
+            return f(f(x))
+
+        def halved(x):
+            return x / 2
+
+        out[0] = scaled(3)
+        out[1] = scaled(3, shift=0.5)
+        out[2] = twice(halved, 8)
+
+    out = np.zeros(3)
+    kernel[1, 1](np.array([5.0]), out)
+    assert out.tolist() == [31.0, 30.5, 2.0]
+
+
+def test_members_of_enums_are_their_values():
+    @cuda.jit
+    def kernel(out, color):
+        out[0] = color is Color.BLUE
+        out[1] = color == Color.RED
+
+    out = np.zeros(2)
+    kernel[1, 1](out, Color.BLUE)
+    assert out.tolist() == [1.0, 0.0]

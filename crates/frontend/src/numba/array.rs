@@ -322,7 +322,7 @@ fn nested(lower: &mut Lower<'_, '_>, access: &Access, value: &Operand, source: T
 }
 
 /// Runs `body` for every index of an array, in loops of the IR.
-fn each(
+pub(super) fn each(
     lower: &mut Lower<'_, '_>,
     array: Value,
     rank: u32,

@@ -4,7 +4,7 @@
 
 use super::builtins::{Row, row};
 use super::types::{self, Number};
-use super::{complex, warps};
+use super::{array, complex, warps};
 use crate::HostValue;
 use crate::warp::builtins::Call;
 use crate::warp::call::Args;
@@ -118,8 +118,8 @@ fn positional(call: &Call<'_>) -> Args {
     Args::positional(&operands, call.span)
 }
 
-/// A function of `math` or NumPy that the other tables do not have. One more argument than NumPy's function takes is
-/// an array of no dimension or of one element, which the result is stored to.
+/// A function of `math` or NumPy that the other tables do not have. A last argument that is an array takes the results
+/// for the elements of the others.
 pub(super) fn ufunc(lower: &mut Lower<'_, '_>, name: &str, args: &Args, span: Span) -> Option<Result<Operand>> {
     let operands = args.positional.as_slice();
     let Some(function) = name.strip_prefix("numpy.") else {
@@ -136,15 +136,7 @@ pub(super) fn ufunc(lower: &mut Lower<'_, '_>, name: &str, args: &Args, span: Sp
     let last = operands.last().and_then(|last| lower.type_of(last)).filter(|ty| ty.is_array());
     if last.is_some() && operands.len() > 1 {
         let (target, operands) = operands.split_last()?;
-        let args = Args::positional(operands, span);
-        return Some(super::builtins::call(lower, name, args, span).and_then(|result| {
-            let array = lower.value(target, span)?;
-            let (elem, rank) = lower.ty(array).as_array().unwrap_or((Type::i64(), 1));
-            let value = lower.value_as(&result, elem, span)?;
-            let zero = lower.b().int(Scalar::I64, 0);
-            lower.b().store(array, &vec![zero; rank as usize], &[], &[], value);
-            Ok(Operand::NONE)
-        }));
+        return Some(over_arrays(lower, name, operands, target, span));
     }
     if let Some((_, op)) = OPERATORS.iter().find(|(known, _)| *known == function)
         && let [a, b] = operands
@@ -215,6 +207,37 @@ pub(super) fn ufunc(lower: &mut Lower<'_, '_>, name: &str, args: &Args, span: Sp
     }
     let (_, _, op) = FLOATS.iter().find(|(_, known, _)| *known == function)?;
     Some(float_op(lower, *op, operands, span))
+}
+
+/// `np.add(a, b, out)`: the function of each element of the arrays, and of numbers beside them.
+fn over_arrays(
+    lower: &mut Lower<'_, '_>,
+    name: &str,
+    operands: &[Operand],
+    target: &Operand,
+    span: Span,
+) -> Result<Operand> {
+    let out = lower.value(target, span)?;
+    let Some((elem, rank)) = lower.ty(out).as_array() else { return Ok(Operand::NONE) };
+    array::each(lower, out, rank, &mut Vec::new(), &mut |lower, indices| {
+        let mut items = Vec::new();
+        for operand in operands {
+            let shape = lower.type_of(operand).and_then(Type::as_array);
+            items.push(match shape {
+                Some((_, n)) if n <= rank => {
+                    let source = lower.value(operand, span)?;
+                    let at = &indices[(rank - n) as usize..];
+                    Operand::Value(lower.b().load(source, at, &[], &[]))
+                }
+                _ => operand.clone(),
+            });
+        }
+        let result = super::builtins::call(lower, name, Args::positional(&items, span), span)?;
+        let value = lower.value_as(&result, elem, span)?;
+        lower.b().store(out, indices, &[], &[], value);
+        Ok(())
+    })?;
+    Ok(Operand::NONE)
 }
 
 fn is_complex(lower: &Lower<'_, '_>, operand: &Operand) -> bool {

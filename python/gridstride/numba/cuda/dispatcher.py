@@ -214,7 +214,7 @@ class Dispatcher(_native.Function):
                 # What the launch did wrong is the launch's exception.
                 synchronize()
         except _native.KernelFault as fault:
-            raise of_fault(fault) from None
+            raise of_fault(fault, self.py_func.__globals__) from None
         finally:
             for write_back in reversed(back):
                 write_back()
@@ -229,6 +229,11 @@ class Dispatcher(_native.Function):
             if all(_fits(ours, theirs) for ours, theirs in zip(arguments, found, strict=True)):
                 return kernel
         raise TypeError(f"No matching definition for argument type(s) {', '.join(map(str, found))}")
+
+    @property
+    def extensions(self) -> list[Any]:
+        """What looks at arguments before they are converted: objects with `prepare_args`."""
+        return self.targetoptions.setdefault("extensions", [])
 
     @property
     def signatures(self) -> list[tuple[types.Type, ...]]:
