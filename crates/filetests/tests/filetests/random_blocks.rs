@@ -23,6 +23,8 @@ struct Maker<'a> {
     shared: Value,
     local: Value,
     lin: Value,
+    /// The index along x.
+    x: Value,
     n: Value,
 }
 
@@ -40,6 +42,13 @@ impl Maker<'_> {
     }
 
     fn bit(&mut self, b: &mut Builder) -> Value {
+        if self.pick(3) == 0 {
+            // A stretch of the row.
+            let op = [Op::Lt, Op::Le, Op::Gt, Op::Ge, Op::Eq, Op::Ne][self.pick(6)];
+            let bound = if self.pick(2) == 0 { b.int(Scalar::I64, self.pick(36) as i128 - 2) } else { self.n };
+            let pair = if self.pick(2) == 0 { (self.x, bound) } else { (bound, self.x) };
+            return b.compare(op, pair.0, pair.1);
+        }
         let (x, one) = (self.value(), b.int(Scalar::I32, 1));
         let bit = b.binary(Op::And, x, one);
         b.compare(Op::Eq, bit, one)
@@ -83,6 +92,26 @@ impl Maker<'_> {
                 let index = b.int(Scalar::I64, self.pick(4) as i128);
                 let z = b.load(local, &[index], &[], &[]);
                 self.scope.push(z);
+            }
+            4 if depth < 3 && self.pick(2) == 0 => {
+                // Nothing but what stands in the branch is done: threads that skip it need not be visited.
+                let condition = self.bit(b);
+                let arms = [b.func.add_region(&[]), b.func.add_region(&[])];
+                b.push(Op::If, &[condition], Attr::None, &arms, &[]);
+                let outer = b.enter(arms[0]);
+                let (value, local) = (self.value(), self.local);
+                let index = b.int(Scalar::I64, self.pick(4) as i128);
+                b.store(local, &[index], &[], &[], value);
+                if in_step {
+                    b.store(self.shared, &[self.lin], &[], &[], value);
+                }
+                b.yield_(&[]);
+                b.enter(arms[1]);
+                b.yield_(&[]);
+                b.enter(outer);
+                if in_step {
+                    b.push(Op::Barrier, &[], Attr::None, &[], &[]);
+                }
             }
             4 if depth < 3 => {
                 let condition = self.bit(b);
@@ -247,7 +276,7 @@ fn kernel(numbers: &[u32]) -> Module {
     b.push(Op::Barrier, &[], Attr::None, &[], &[]);
     let first = b.load(data, &[at], &[], &[]);
     let lane = b.push1(Op::LaneId, &[], Attr::None, Type::i32());
-    let mut maker = Maker { numbers, at: 0, budget: 24, scope: vec![first, lane], same, shared, local, lin, n };
+    let mut maker = Maker { numbers, at: 0, budget: 24, scope: vec![first, lane], same, shared, local, lin, x, n };
     maker.block(&mut b, 0, true);
     maker.block(&mut b, 0, true);
     let mut hash = first;
