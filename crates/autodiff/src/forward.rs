@@ -358,8 +358,8 @@ impl Dual<'_> {
             _ => return None,
         };
         let mut tangents = operands.to_vec();
-        for at in first..first + floats {
-            tangents[at] = self.tangent_or_zero(inst.operands[at]);
+        for (tangent, &operand) in tangents[first..first + floats].iter_mut().zip(&inst.operands[first..]) {
+            *tangent = self.tangent_or_zero(operand);
         }
         Some(self.b.push1(inst.op, &tangents, inst.attr.clone(), ty))
     }

@@ -265,7 +265,7 @@ fn build<'c>(
     let plan = plan(func, options).ok();
     let streams = plan.as_ref().map_or_else(Streams::default, |plan| plan.streams.clone());
     let width = plan.as_ref().map_or(1, |plan| plan.width);
-    let entry = Entry::new(ctx, &llvm, function, rank, width, streams.from_threads())?;
+    let entry = Entry::new(ctx, &llvm, function, rank, width, streams.least_threads())?;
     let (thread, allocas) = (entry.thread.clone(), entry.allocas);
     let abilities = Abilities { half: cpu(options.isa).1.split(',').any(|feature| feature == "+f16c") };
     let mut lowering = Lowering::new(ctx, &llvm, module.fast_math, func, function, allocas, thread, abilities);

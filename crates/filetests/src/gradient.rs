@@ -63,7 +63,9 @@ pub fn check(
             }
             let bound = bound(expected.abs().max(found.abs()));
             n_compared += 1;
-            if !((found - expected).abs() <= bound) {
+            // A NaN agrees with nothing.
+            let agrees = (found - expected).abs() <= bound;
+            if !agrees {
                 let name = &module.func(kernel).params[index].name;
                 return Err(format!(
                     "argument {index} `{name}`, float {leaf}: adjoint {found}, difference {expected}\n{module}\n{}",

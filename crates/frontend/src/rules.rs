@@ -43,6 +43,9 @@ type Subscript = fn(&mut Lower<'_, '_>, &Place, &[Index], &str, Span) -> Result<
 type Read = fn(&mut Lower<'_, '_>, &Place) -> Result<Option<Operand>>;
 type Write = fn(&mut Lower<'_, '_>, &Place, &Operand, Span) -> Result<bool>;
 
+/// A conversion to a type; nothing where there is none.
+pub(crate) type Convert = fn(&mut Lower<'_, '_>, Value, Type) -> Option<Value>;
+
 /// What differs between dialects. `None`: as the walk does by itself.
 pub(crate) struct Rules {
     /// The type of a literal that nothing else decides.
@@ -62,7 +65,7 @@ pub(crate) struct Rules {
     /// The type of a name that has two types on two paths.
     pub(crate) promote: Own<fn(Type, Type) -> Option<Type>>,
     /// A value as another type, where the language converts by itself.
-    pub(crate) convert: Own<fn(&mut Lower<'_, '_>, Value, Type) -> Option<Value>>,
+    pub(crate) convert: Own<Convert>,
     pub(crate) binary: Own<Binary>,
     pub(crate) compare: Own<Compare>,
     pub(crate) unary: Own<Unary>,

@@ -64,7 +64,10 @@ impl Shadow {
     /// Notes an access to a byte; gives an earlier one without order. `fences` counts those of each block.
     fn visit(&mut self, address: u64, now: Visit, is_write: bool, fences: impl Fn(i64) -> u32) -> Option<Visit> {
         let cell = self.cells.entry(address).or_default();
-        let clashes = |earlier: &Visit| !(earlier.is_atomic && now.is_atomic) && !is_ordered(earlier, &now, &fences);
+        let clashes = |earlier: &Visit| {
+            let are_atomic = earlier.is_atomic && now.is_atomic;
+            !are_atomic && !is_ordered(earlier, &now, &fences)
+        };
         let found = cell.write.filter(clashes);
         let found = found.or_else(|| cell.reads.into_iter().flatten().find(clashes).filter(|_| is_write));
         if is_write {

@@ -30,7 +30,7 @@ pub fn link(device: &'static Device, ptx: &str, options: LinkOptions) -> Result<
     }
     if options.has_line_info {
         names.push(CUjit_option::CU_JIT_GENERATE_LINE_INFO);
-        values.push(1usize as *mut c_void);
+        values.push(std::ptr::without_provenance_mut(1));
     }
     let mut state = null_mut();
     // SAFETY: as many values as options, which live, like the log, until the linker is destroyed; the text ends with a

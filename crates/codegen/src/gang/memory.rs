@@ -222,7 +222,7 @@ impl<'c> Lowering<'c, '_> {
             return self.scatter(inst, ty, value);
         }
         let is_in_rows = n as u64 > MAX_INTERLEAVED;
-        if is_in_rows && (self.mask().is_some() || !are_rows(&scalars) || self.width() % 4 != 0) {
+        if is_in_rows && (self.mask().is_some() || !are_rows(&scalars) || !self.width().is_multiple_of(4)) {
             return self.scatter(inst, ty, value);
         }
         let leaves = self.widened(value)?;

@@ -70,7 +70,7 @@ impl Streams {
 
     /// A launch of at least so many threads writes more than the cache holds beside what is read; `None` where no
     /// launch does.
-    pub(crate) fn from_threads(&self) -> Option<u64> {
+    pub(crate) fn least_threads(&self) -> Option<u64> {
         (self.bytes_per_thread > 0).then(|| (last_level_cache() / 2).div_ceil(self.bytes_per_thread))
     }
 }

@@ -52,7 +52,7 @@ const PYTHON: &[Row] = &[
     row("_like", "x, model", like),
     row("_bits", "x", bits),
     row("_float_of_bits", "x", bits),
-    row("_complex", "real, imag", |lower, call| complex_number(lower, call)),
+    row("_complex", "real, imag", complex_number),
 ];
 
 /// The functions of `operator` on two numbers.

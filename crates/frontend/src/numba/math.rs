@@ -18,7 +18,7 @@ pub(super) const ROWS: &[Row] = &[
     row("floor", "x", |lower, call| whole(lower, call, Op::Floor)),
     row("ceil", "x", |lower, call| whole(lower, call, Op::Ceil)),
     row("trunc", "x", |lower, call| whole(lower, call, Op::Trunc)),
-    row("math.pow", "x, y", |lower, call| pow(lower, call)),
+    row("math.pow", "x, y", pow),
     row("isnan", "x", |lower, call| test(lower, call, Op::IsNan)),
     row("isinf", "x", |lower, call| test(lower, call, Op::IsInf)),
     row("isfinite", "x", |lower, call| test(lower, call, Op::IsFinite)),

@@ -182,8 +182,7 @@ struct DeviceMemory {
 }
 
 static MEMORIES: [DeviceMemory; super::MAX_DEVICES] = {
-    const NONE: DeviceMemory = DeviceMemory { ordinal: 0, owned: Mutex::new(None) };
-    let mut memories = [NONE; super::MAX_DEVICES];
+    let mut memories = [const { DeviceMemory { ordinal: 0, owned: Mutex::new(None) } }; super::MAX_DEVICES];
     let mut ordinal = 0;
     while ordinal < memories.len() {
         memories[ordinal].ordinal = ordinal as u32;
