@@ -480,3 +480,34 @@ def test_progress_bars():
             wp.launch(wave, 1, [x], [y])
             x, y = y, x
     tape.backward(grads={x: ones(x)})
+
+
+@wp.func
+def take_number(counter: wp.array(dtype=int), numbers: wp.array(dtype=int), i: int):
+    n = wp.atomic_add(counter, 0, 1)
+    numbers[i] = n
+    return n
+
+
+@wp.func_replay(take_number)
+def number_taken(counter: wp.array(dtype=int), numbers: wp.array(dtype=int), i: int):
+    return numbers[i]
+
+
+@wp.kernel
+def in_turn(
+    x: wp.array(dtype=float), counter: wp.array(dtype=int), numbers: wp.array(dtype=int), y: wp.array(dtype=float)
+):
+    i = wp.tid()
+    n = take_number(counter, numbers, i)
+    y[n] = x[n] * x[n]
+
+
+def test_a_replay_reads_what_the_launch_left(device):
+    x, y = floats([1.0, 2.0, 3.0]), floats([0.0] * 3)
+    counter, numbers = wp.zeros(1, dtype=int), wp.zeros(3, dtype=int)
+    with wp.Tape() as tape:
+        wp.launch(in_turn, 3, [x, counter, numbers], [y], device=device)
+        numbers.zero_()
+    tape.backward(grads={y: ones(y)})
+    assert x.grad.list() == [2.0, 4.0, 6.0]
