@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn copies_keep_their_alignment() {
-        let a = vec![5u32; 40];
+        let a = [5u32; 40];
         for skip in 0..17 {
             let part = &a[skip..];
             // SAFETY: `a` is alive.
