@@ -122,5 +122,6 @@ def test_quick_demo_checks_itself_and_draws(tmp_path):
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "both agree with NumPy" in result.stdout
+    assert "heat_source" in result.stdout
     assert (tmp_path / "out" / "galaxy.png").is_file()
     assert (tmp_path / "out" / "box.png").is_file()

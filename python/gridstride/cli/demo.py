@@ -3,8 +3,9 @@
 In: sizes. Out: two PNG files, a table of times, exit status 1 where a result differs from NumPy's by too much.
 """
 
+import ast
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -92,7 +93,22 @@ def demo(quick: bool, out: str, device: str) -> int:
         console.print(f"[red]{name} differs from NumPy by more than {programs[name].tolerance:g}[/]")
     if not failed:
         console.print("[green]both agree with NumPy in double precision[/]")
+    console.print("More programs, each run by [bold]python -m gridstride.examples.NAME[/]:")
+    for name, what in others(programs):
+        console.print(f"  [bold]{name:<12}[/]  {what}")
     return 1 if failed else 0
+
+
+def others(shown: Iterable[str]) -> list[tuple[str, str]]:
+    """The examples besides those shown, each with the first line of its description."""
+    from gridstride import examples
+
+    found = []
+    for file in sorted(Path(examples.__path__[0]).glob("*.py")):
+        text = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
+        if not file.stem.startswith("_") and file.stem not in {*shown, "picture"}:
+            found.append((file.stem, text.splitlines()[0]))
+    return found
 
 
 def run(plan: Plan, device: str, step_done: Callable[[], None]) -> Outcome:
