@@ -29,10 +29,11 @@ def settings(request, monkeypatch):
     if ON_GPU:
         # What a launch does wrong is the launch's exception, as on the CPU.
         wp.config.verify_cuda = True
-        monkeypatch.setattr(wp, "launch", taking_numpy_along(wp.launch))
         call = getattr(request.node, "callspec", None)
         if request.node.get_closest_marker("cpu") or (call and call.params.get("device") in ("cpu", "interp")):
             wp.set_device("cpu")
+        else:
+            monkeypatch.setattr(wp, "launch", taking_memory_along(wp.launch))
     yield
     for name, value in saved.items():
         if getattr(wp.config, name) is not value:
@@ -40,8 +41,8 @@ def settings(request, monkeypatch):
     wp.set_device(default)
 
 
-def taking_numpy_along(launch):
-    """A launch whose NumPy arguments go to the GPU and come back: the CPU uses their memory in place."""
+def taking_memory_along(launch):
+    """A launch whose arguments in the CPU's memory go to the GPU and come back: the CPU uses them in place."""
 
     def launched(kernel, dim, inputs=(), outputs=(), **options):
         moved = []
@@ -65,7 +66,11 @@ def pairs(items, types):
 
 
 def on_gpu(value, ty, device, moved):
-    """A NumPy array that fits its parameter as an array of the GPU; anything else as it is."""
+    """An array of the CPU that fits its parameter as an array of the GPU; anything else as it is."""
+    if isinstance(value, wp.array) and value.device.is_cpu and not value.requires_grad:
+        array = value.to(device)
+        moved.append((value.numpy(), array))
+        return array
     if not isinstance(value, np.ndarray) or value.ndim == 0 or not value.flags.writeable:
         return value
     if isinstance(ty, tuple):

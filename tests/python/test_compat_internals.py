@@ -71,6 +71,7 @@ def test_messages_go_to_the_logger():
         wp.set_logger(object())
 
 
+@pytest.mark.cpu
 def test_deterministic_launches_add_in_order():
     @wp.kernel(module="unique", module_options={"deterministic": wp.DeterministicMode.RUN_TO_RUN})
     def total(x: wp.array(dtype=float), out: wp.array(dtype=float)):

@@ -182,6 +182,7 @@ def test_views_share_gradients_by_memory():
     assert x.grad.numpy().tolist() == [[0.0] * 3, [70.0] * 3]
 
 
+@pytest.mark.cpu
 def test_two_gradients_of_one_memory_are_refused():
     values = np.ones(3, np.float32)
     a, b = (wp.array(values, copy=False, requires_grad=True) for _ in range(2))
@@ -241,7 +242,7 @@ def test_structs_of_arrays(device):
 
 
 def test_copies_and_fills_have_a_way_back(device):
-    with wp.ScopedDevice("cpu"):
+    with wp.ScopedDevice(device if device == "cuda" else "cpu"):
         x, y, z, loss = floats([1.0, 2.0, 3.0, 4.0]), floats([0.0] * 4), floats([0.0] * 4), floats([0.0])
     with wp.Tape() as tape:
         wp.launch(scale, 4, [x, 2.0], [y], device=device)

@@ -25,6 +25,7 @@ def expected(x, s):
     return 2.0 * (s * np.cos(s * x) + 2.0 * x), np.sum(2.0 * x * np.cos(s * x))
 
 
+@pytest.mark.cpu
 def test_torch():
     torch = pytest.importorskip("torch")
     x = torch.tensor(VALUES, requires_grad=True)

@@ -143,7 +143,7 @@ def check(seed, device):
     sides = []
     for h in (-1e-6, 1e-6):
         moved = values + h * direction
-        _, loss = run(seed, moved, "cpu")
+        _, loss = run(seed, moved, str(wp.get_device()))
         weights = 0.1 * np.arange(1, N + 1)
         sides.append(float(loss.numpy()[0]) + float((moved**2 * weights).sum()))
     expected = (sides[1] - sides[0]) / 2e-6
@@ -152,7 +152,7 @@ def check(seed, device):
     half = []
     for h in (-5e-7, 5e-7):
         moved = values + h * direction
-        _, loss = run(seed, moved, "cpu")
+        _, loss = run(seed, moved, str(wp.get_device()))
         half.append(float(loss.numpy()[0]) + float((moved**2 * 0.1 * np.arange(1, N + 1)).sum()))
     if abs((half[1] - half[0]) / 1e-6 - expected) < 1e-5 * max(1.0, abs(expected)):
         assert abs(ours - expected) < 1e-5 * max(1.0, abs(expected)), f"seed {seed}: {ours} is not {expected}"

@@ -223,6 +223,7 @@ def test_dimensions_that_are_no_ints_are_named(dim):
         wp.launch(fill, dim=dim, inputs=[np.zeros(3, np.float32), 1.0])
 
 
+@pytest.mark.cpu
 def test_a_recorded_launch_takes_arguments_of_any_iterable():
     a = np.zeros(3, np.float32)
     recorded = wp.launch(fill, dim=3, inputs=iter([a, 1.0]), record_cmd=True)

@@ -48,8 +48,10 @@ def pair(data, dtype, **elements):
 
 
 def run(kernel, device, a, b, rows):
-    out = wp.array(np.zeros((rows, len(a)), a.dtype))
-    wp.launch(kernel, dim=len(a), inputs=[wp.array(a), wp.array(b), out], device=device)
+    with wp.ScopedDevice("cpu" if device == "interp" else device):
+        out = wp.array(np.zeros((rows, len(a)), a.dtype))
+        inputs = [wp.array(a), wp.array(b), out]
+    wp.launch(kernel, dim=len(a), inputs=inputs, device=device)
     return out.numpy()
 
 
