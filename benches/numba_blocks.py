@@ -20,7 +20,11 @@ import time
 OURS, SIMULATED = 4096, 4
 
 
-def kernels(cuda, float32):
+# Globals: the simulator puts its own `cuda` into a kernel's globals while that runs.
+cuda = float32 = None
+
+
+def kernels():
     """Name, kernel, threads of a block, and the arrays of a launch over `n` blocks."""
     import numpy as np
 
@@ -96,10 +100,10 @@ def kernels(cuda, float32):
         yield name, kernel, 256, line, lambda n: n
 
 
-def measure(cuda, float32, n_blocks, seconds):
+def measure(n_blocks, seconds):
     """Seconds a block of each kernel."""
     found = {}
-    for name, kernel, threads, arrays, grid in kernels(cuda, float32):
+    for name, kernel, threads, arrays, grid in kernels():
         args = [cuda.to_device(array) for array in arrays(n_blocks)]
         launch = kernel[grid(n_blocks), threads]
         launch(*args)
@@ -114,12 +118,13 @@ def measure(cuda, float32, n_blocks, seconds):
 
 def main() -> None:
     """Measures both and prints a table; with an argument, measures one and prints it as JSON."""
+    global cuda, float32
     if len(sys.argv) > 1:
         if sys.argv[1] == "simulator":
             from numba import cuda, float32
         else:
             from gridstride.numba import cuda, float32
-        print(json.dumps(measure(cuda, float32, int(sys.argv[2]), 2.0)))
+        print(json.dumps(measure(int(sys.argv[2]), 2.0)))
         return
     sides = {}
     for side, n_blocks in (("gridstride", OURS), ("simulator", SIMULATED)):

@@ -39,6 +39,12 @@ class StandIn:
     def __mro_entries__(self, bases: Any) -> Any:
         return (object,)
 
+    def __fspath__(self) -> str:
+        return ""
+
+    def __iter__(self) -> Any:
+        return iter(())
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError(name)

@@ -49,7 +49,8 @@ def _host_array(array: np.ndarray[Any, Any], back: Back, copies_back: bool) -> A
         if copies_back and array.flags["WRITEABLE"]:
             back.append(lambda: there.copy_to_host(array))
         return there
-    if _fits(array):
+    # What is only read is a copy: what the kernel writes to it stays unseen.
+    if copies_back and _fits(array):
         return DeviceNDArray(array)
     aligned = np.empty_like(array, dtype=_dtypes.device_dtype(array.dtype), order="K", subok=False)
     aligned[...] = array

@@ -26,3 +26,8 @@ class Out(ArgHint):
 
 class InOut(ArgHint):
     """Read and written by the kernel."""
+
+
+def wrap_arg(value: Any, default: Any = InOut) -> ArgHint:
+    """An argument with its hint; `default` where it has none."""
+    return value if isinstance(value, ArgHint) else default(value)

@@ -1,6 +1,7 @@
 """`import numba` in the programs that tests start: Gridstride, with the suite's `numba.cuda.tests` beside it."""
 
 import importlib
+import linecache
 import os
 import sys
 
@@ -11,3 +12,7 @@ gridstride.compat.install()
 package = importlib.import_module("numba.cuda")
 if "GRIDSTRIDE_SUITE" in os.environ:
     package.__path__.append(os.environ["GRIDSTRIDE_SUITE"])
+if "-c" in sys.orig_argv[:-1]:
+    # Kernels in the text of `python -c`, whose source Python does not keep.
+    text = sys.orig_argv[sys.orig_argv.index("-c") + 1]
+    linecache.cache["<string>"] = (len(text), None, text.splitlines(keepends=True), "<string>")
