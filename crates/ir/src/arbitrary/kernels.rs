@@ -135,7 +135,7 @@ impl Maker<'_, '_> {
             } else {
                 PathElem::Dynamic
             };
-            let Some((piece, n)) = path::step(ty, step) else { continue };
+            let Some((piece, n)) = path::step(ty, step) else { break };
             for dim in 0..n {
                 let i = self.value(b, Type::i64());
                 operands.push(self.masked(b, i, if dim == 0 { 1 } else { 0 }));
