@@ -5,6 +5,7 @@ A ```text block that follows a ```python block is what that block prints; `...` 
 
 import contextlib
 import doctest
+import gc
 import io
 import re
 import sys
@@ -59,6 +60,9 @@ def test_page(page, tmp_path, monkeypatch):
             exec(compile("\n" * first + block[2], str(file), "exec"), module.__dict__)
         if following and following[1] == "text" and not text[block.end() : following.start()].strip():
             check_output(page, first, following[2], printed.getvalue().replace(str(file), file.name))
+    # What the page made, tapes among it, must not be there in later tests.
+    module.__dict__.clear()
+    gc.collect()
 
 
 def check_output(page, line, expected, printed):
