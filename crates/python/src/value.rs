@@ -10,7 +10,7 @@ use ir::{Const, Scalar, Type};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
+use pyo3::types::{PyBool, PyBytes, PyCFunction, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 use std::collections::HashMap;
 
 /// What a Python value is to the front end.
@@ -131,6 +131,12 @@ fn builtin_name(value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     if let Some(name) = names(py)?.get(&(value.as_ptr() as usize)) {
         return Ok(Some(name.clone()));
     }
+    // Few programs load `cmath`, so it is not imported to learn its functions: they name it themselves.
+    if let Ok(function) = value.cast::<PyCFunction>()
+        && function.getattr(intern!(py, "__module__"))?.eq("cmath")?
+    {
+        return Ok(Some(format!("cmath.{}", function.getattr(intern!(py, "__name__"))?)));
+    }
     crate::numba::ufunc_name(value)
 }
 
@@ -139,7 +145,7 @@ fn names(py: Python<'_>) -> PyResult<&'static HashMap<usize, String>> {
     static NAMES: PyOnceLock<HashMap<usize, String>> = PyOnceLock::new();
     NAMES.get_or_try_init(py, || {
         let mut names = HashMap::new();
-        for module in ["builtins", "math", "cmath", "operator"] {
+        for module in ["builtins", "math", "operator"] {
             let members = py.import(module)?.dict();
             for (name, member) in members.iter() {
                 let name: String = name.extract()?;
@@ -147,7 +153,7 @@ fn names(py: Python<'_>) -> PyResult<&'static HashMap<usize, String>> {
                     let builtin = match (module, name.as_str()) {
                         (_, "fabs") => "abs".to_owned(),
                         // Python's own `pow` keeps integers.
-                        ("math", "pow") | ("cmath" | "operator", _) => format!("{module}.{name}"),
+                        ("math", "pow") | ("operator", _) => format!("{module}.{name}"),
                         _ => name,
                     };
                     names.insert(member.as_ptr() as usize, builtin);
