@@ -448,8 +448,16 @@ def busy(out: wp.array(dtype=float)):
         out[0] = x
 
 
+@pytest.fixture
+def interruptible():
+    """Ctrl-C as at a prompt: a background job starts with the signal ignored, and Python leaves it so."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.cpu
-def test_ctrl_c_ends_a_long_launch():
+def test_ctrl_c_ends_a_long_launch(interruptible):
     out = wp.zeros(1, dtype=float)
     wp.launch(busy, dim=(2, 2), inputs=[out])
     timer = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
