@@ -391,7 +391,7 @@ def test_copies_by_python():
 def test_text_forms():
     assert repr(wp.zeros((2, 3), dtype=wp.vec3)) == "array(shape=(2, 3), dtype=vec3f)"
     assert str(wp.zeros(2)) == "[0. 0.]"
-    assert repr(wp.array2d[wp.vec3]) == "array(ndim=2, dtype=vec3f)"
+    assert repr(wp.array2d[wp.vec3]) == "wp.array2d[wp.vec3f]"
     assert "Any" in repr(wp.array[Any])
 
 

@@ -259,6 +259,7 @@ def test_open_types_come_from_the_arguments(dtype, x, result):
 @pytest.mark.parametrize(
     ("arg", "words"), [(None, "None"), (np.zeros((2, 2), np.float32), "2 dimensions"), ("no", "str 'no'")]
 )
+@pytest.mark.cpu
 def test_an_argument_that_an_open_type_does_not_cover_is_refused(arg, words):
     with pytest.raises(RuntimeError) as caught:
         wp.launch(generic, dim=2, inputs=[arg, 1.0])

@@ -70,6 +70,7 @@ def test_only_kernels_are_launched():
         wp.launch(good, dim=1, inputs=[wp.zeros(1), 1], device="cuda:99")
 
 
+@pytest.mark.parametrize("device", ["interp", "cpu"])
 def test_read_only_memory_is_not_written(device):
     x = np.zeros(3, np.float32)
     x.flags.writeable = False
