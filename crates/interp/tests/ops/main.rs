@@ -55,9 +55,20 @@ fn value(ty: ir::Type, text: &str) -> InterpValue {
     InterpValue::constant(scalar, literal::parse_const(scalar, text).unwrap())
 }
 
+/// Filetests that run the ops of thread blocks, which need a launch over blocks.
+const BLOCKS: &[&str] = &[
+    include_str!("../../../../tests/filetests/blocks/checked.ir"),
+    include_str!("../../../../tests/filetests/blocks/grid.ir"),
+    include_str!("../../../../tests/filetests/blocks/program.ir"),
+    include_str!("../../../../tests/filetests/blocks/reduce.ir"),
+    include_str!("../../../../tests/filetests/blocks/shared.ir"),
+    include_str!("../../../../tests/filetests/blocks/votes_of_a_block.ir"),
+    include_str!("../../../../tests/filetests/blocks/warps.ir"),
+];
+
 #[test]
 fn every_op_is_exercised() {
-    let texts = [composite::TEXTS, control::TEXTS, memory::TEXTS, launch::TEXTS].concat();
+    let texts = [composite::TEXTS, control::TEXTS, memory::TEXTS, launch::TEXTS, BLOCKS].concat();
     let mut seen: BTreeSet<Op> = scalar::ops();
     for text in texts {
         seen.extend(module(text).funcs.iter().flat_map(|func| func.insts.iter().map(|inst| inst.op)));
