@@ -293,22 +293,7 @@ impl Job<'_> {
         while begin < n_threads {
             let end = begin.saturating_add(size).min(n_threads);
             let start = Instant::now();
-            detached(py, true, || {
-                let args = self.words.as_ptr().cast();
-                // SAFETY: as in `run_code`; the numbers are below the launch's thread count.
-                unsafe {
-                    let pool = runtime_cpu::Pool::global();
-                    pool.run_range(
-                        &runtime_cpu::Pace::DEFAULT,
-                        ready.entry,
-                        args,
-                        &self.grid.bounds,
-                        begin..end,
-                        fault,
-                    );
-                }
-            });
-            py.check_signals()?;
+            self.run_range(py, ready, begin..end, fault)?;
             begin = end;
             if start.elapsed() < PIECE_TIME {
                 size = size.saturating_mul(4);
@@ -317,17 +302,22 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// Runs some of the launch's threads.
-    pub(crate) fn run_part(&self, py: Python<'_>, ready: &Ready, threads: std::ops::Range<i64>) -> PyResult<()> {
-        let fault = Fault::default();
+    /// Runs threads `threads` of the launch while other Python threads may run, then lets Python see its signals.
+    fn run_range(&self, py: Python<'_>, ready: &Ready, threads: std::ops::Range<i64>, fault: &Fault) -> PyResult<()> {
         detached(py, true, || {
             let (pool, args) = (runtime_cpu::Pool::global(), self.words.as_ptr().cast());
             // SAFETY: as in `run_code`; the numbers are below the launch's thread count.
             unsafe {
-                pool.run_range(&runtime_cpu::Pace::DEFAULT, ready.entry, args, &self.grid.bounds, threads, &fault);
+                pool.run_range(&runtime_cpu::Pace::DEFAULT, ready.entry, args, &self.grid.bounds, threads, fault);
             }
         });
-        py.check_signals()?;
+        py.check_signals()
+    }
+
+    /// Runs some of the launch's threads.
+    pub(crate) fn run_part(&self, py: Python<'_>, ready: &Ready, threads: std::ops::Range<i64>) -> PyResult<()> {
+        let fault = Fault::default();
+        self.run_range(py, ready, threads, &fault)?;
         self.report(py, &ready.unit, &fault)
     }
 
