@@ -242,7 +242,7 @@ __all__ = [name for name in globals() if not name.startswith("_")]
 
 def __getattr__(name: str) -> Any:
     # Loaded when first used. For the rest, this tells type checkers that tables make builtins and named types.
-    if name in ("autograd", "optim"):
+    if name in ("autograd", "optim", "sparse"):
         import importlib
 
         return importlib.import_module(f"gridstride.{name}")

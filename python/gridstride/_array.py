@@ -473,9 +473,6 @@ class array(_native.Array):  # noqa: N801 - Warp's name
         raw = np.ascontiguousarray(self._np()).tobytes()
         return _array_source.unpickle, (self.dtype, self.shape, raw, self._requires_grad)
 
-    def __matmul__(self, other: Any) -> Any:
-        raise TypeError("arrays have no matrix product: write a kernel, or use NumPy")
-
 
 _address = _native.Array.ptr.__get__  # type: ignore[attr-defined]
 

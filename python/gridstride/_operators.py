@@ -66,3 +66,10 @@ def install(array: Any) -> None:
 
     for name, builtin in {"neg": "neg", "pos": "pos", "abs": "abs", "invert": "invert"}.items():
         setattr(array, f"__{name}__", unary(builtin))
+
+    def matmul(self: Any, other: Any) -> Any:
+        if hasattr(other, "__rmatmul__") and not isinstance(other, (type(self), np.ndarray)):
+            return NotImplemented
+        raise TypeError("arrays have no matrix product: write a kernel, or use NumPy")
+
+    array.__matmul__ = matmul
