@@ -88,6 +88,7 @@ from gridstride._device import (
     unmap_cuda_device,
 )
 from gridstride._diagnostics import get_cpu_kernel_cache_key, print_diagnostics
+from gridstride._fabric import fabricarray, fabricarrayarray, indexedfabricarray, indexedfabricarrayarray
 from gridstride._graph import (
     CaptureMode,
     Graph,

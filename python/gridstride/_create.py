@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from gridstride import _array, _array_source, _device, _indexed, _native, _numpy, _recorded, _types
+from gridstride import _array, _array_source, _device, _indexed, _mapped, _native, _numpy, _recorded, _types
 from gridstride._array import ShapeLike, array
 
 
@@ -117,7 +117,7 @@ def ones(
 
 def _like(src: Any, device: Any, requires_grad: bool | None) -> tuple[tuple[int, ...], Any, Any, bool]:
     """Shape, type, device and gradient of an array like another."""
-    if not isinstance(src, (array, _indexed.indexedarray)):
+    if not _mapped.is_array(src):
         src = array(src, copy=False)
     wanted = getattr(src, "requires_grad", False) if requires_grad is None else requires_grad
     return src.shape, src.dtype, src.device if device is None else device, wanted
@@ -220,8 +220,10 @@ def _part(one: Any, offset: int, count: int) -> Any:
     """`count` elements in row-major order, as a view for arrays."""
     flat = one if one.ndim == 1 else one.flatten()
     part = slice(offset, offset + count)
-    if not isinstance(flat, _indexed.indexedarray):
+    if isinstance(flat, array):
         return flat[part]
+    if not isinstance(flat, _indexed.indexedarray):
+        return flat[np.arange(offset, offset + count, dtype=np.int32)]
     index = flat.indices[0]
     return flat.data[part] if index is None else _indexed.indexedarray(flat.data, [index[part]])
 
@@ -233,7 +235,7 @@ def _put(dest: Any, src: Any, stream: Any) -> None:
         from gridstride import _device_memory
 
         _device_memory.copy(dest, src, stream)
-    elif isinstance(dest, _indexed.indexedarray):
+    elif isinstance(dest, _mapped.mapped_array):
         dest._assign(src._np())
     else:
         target, values = dest._np(), src._np()

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gridstride import _array, _indexed, _kernel, _native, _numpy, _recorded, _types
+from gridstride import _array, _indexed, _kernel, _mapped, _native, _numpy, _recorded, _types
 
 _module = _kernel.Module("gridstride._device_memory")
 _kernels: dict[Any, Any] = {}
@@ -24,7 +24,7 @@ def _run(function: Any, dst: Any, value: Any, device: Any) -> None:
     from gridstride import _launch
 
     native = tuple(
-        _types.Type.array(one._type, one.ndim) if isinstance(one, _array.array) else type(one).__gs_type__
+        _types.Type.array(one._type, one.ndim) if isinstance(one, _array.array) else _types.instance_type(one)
         for one in (dst, value)
     )
     kernel = _kernels.get((function, native))
@@ -110,8 +110,10 @@ def fill(one: Any, value: bytes) -> None:
 
 
 def _overlap(one: Any, other: Any) -> bool:
-    if isinstance(one, _indexed.indexedarray) or isinstance(other, _indexed.indexedarray):
-        return _overlap(getattr(one, "data", one), getattr(other, "data", other))
+    one, other = (item.data if isinstance(item, _indexed.indexedarray) else item for item in (one, other))
+    if not (isinstance(one, _array.array) and isinstance(other, _array.array)):
+        # The buckets of a Fabric array may be anywhere.
+        return True
     first, second = _extent(one), _extent(other)
     return first[0] < second[1] and second[0] < first[1]
 
@@ -152,7 +154,10 @@ def copy(dst: Any, src: Any, stream: Any = None) -> None:
         packed = _temporary(src)
         copy(packed, src)
         src = packed
-    _run(_recorded.COPIES[dst.ndim - 1].func, _as_bits(dst), _as_bits(src), to)
+    kinds = (_array.array, _indexed.indexedarray)
+    if isinstance(dst, kinds) and isinstance(src, kinds):
+        dst, src = _as_bits(dst), _as_bits(src)
+    _run(_recorded.COPIES[dst.ndim - 1].func, dst, src, to)
     return None
 
 
@@ -162,12 +167,12 @@ def _is_current(stream: Any) -> bool:
 
 def _copy_with_host(dst: Any, src: Any) -> None:
     if dst.device.is_cuda:
-        if dst.is_contiguous and src.is_contiguous and not isinstance(src, _indexed.indexedarray):
+        if dst.is_contiguous and src.is_contiguous and not isinstance(src, _mapped.mapped_array):
             # The caller's own array, which it keeps as it is: page-locked memory is read later.
             _native.cuda_upload(_ordinal(dst), dst.ptr, src.ptr, n_bytes(dst), src.pinned)
         else:
             write(dst, src._np())
-    elif dst.is_contiguous and src.is_contiguous and not isinstance(dst, _indexed.indexedarray):
+    elif dst.is_contiguous and src.is_contiguous and not isinstance(dst, _mapped.mapped_array):
         # Page-locked memory is written later, when the stream gets there.
         _native.cuda_download(_ordinal(src), dst.ptr, src.ptr, n_bytes(dst), not dst.pinned)
     else:

@@ -96,8 +96,8 @@ class Identity:
             self.add(str(value), value.value)
         elif isinstance(value, _PLAIN):
             self.add(value)
-        elif isinstance(getattr(type(value), "__gs_type__", None), _types.Type) and hasattr(value, "__gs_bytes__"):
-            self._type(type(value).__gs_type__)
+        elif isinstance(_types.instance_type(value), _types.Type) and hasattr(value, "__gs_bytes__"):
+            self._type(_types.instance_type(value))
             self.add(value.__gs_bytes__())
         elif getattr(value, "_is_function_class", False):
             self.add(len(overloads))

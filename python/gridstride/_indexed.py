@@ -7,16 +7,15 @@ array([30., 10.], dtype=float32)
 
 from __future__ import annotations
 
-import typing
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from gridstride import _array, _device, _numpy, _operators, _shape, _struct, _types
+from gridstride import _array, _mapped, _numpy, _struct, _types
 
 
-class indexedarray:  # noqa: N801 - Warp's name
+class indexedarray(_mapped.mapped_array):  # noqa: N801 - Warp's name
     """An array seen through indices.
 
     Args:
@@ -29,23 +28,19 @@ class indexedarray:  # noqa: N801 - Warp's name
         RuntimeError: Indices that are no int32 arrays of one dimension, or too many of them.
     """
 
-    _default_ndim = 1
-    # No slots, so that a class may derive from this one and from `array`.
-    __gs_type__: Any
+    _native_name = "indexedarray"
 
-    def __new__(cls, data: Any = None, indices: Any = None, dtype: Any = None, ndim: int | None = None) -> indexedarray:
+    def __init__(self, data: Any = None, indices: Any = None, dtype: Any = None, ndim: int | None = None) -> None:
         if data is None:
-            self = object.__new__(cls)
-            self._set(None, dtype, ndim or cls._default_ndim, ())
-            self.__gs_type__ = _native_type(_types.element_pattern(Any if dtype is None else dtype), self.ndim)
-            return self
-        # The compiler reads the type of a value from its class.
-        self = object.__new__(_class_for(data._type, data.ndim))
+            element = _types.element_pattern(Any if dtype is None else dtype)
+            self._set(None, dtype, ndim or self._default_ndim, ())
+            self.__gs_type__ = _native_type(element, self.ndim)
+            return
         given = list(indices) if isinstance(indices, (list, tuple)) else [indices]
         if len(given) > data.ndim:
             raise RuntimeError(f"{len(given)} index arrays for {data.ndim} dimensions")
-        self._set(data, data.dtype, data.ndim, [_index_array(one, data.device) for one in given])
-        return self
+        self._set(data, data.dtype, data.ndim, [index_array(one, data.device) for one in given])
+        self.__gs_type__ = _native_type(data._type, data.ndim)
 
     def _set(self, data: Any, dtype: Any, ndim: int, indices: Sequence[Any]) -> None:
         self.data = data
@@ -53,57 +48,25 @@ class indexedarray:  # noqa: N801 - Warp's name
         self.ndim = ndim
         self.indices: list[Any] = [*indices, *[None] * (ndim - len(indices))]
         extents = (0,) * ndim if data is None else data.shape
-        self.shape: tuple[int, ...] = tuple(
+        self.shape = tuple(
             extent if index is None else index.size for extent, index in zip(extents, self.indices, strict=True)
         )
 
-    def __class_getitem__(cls, dtype: Any) -> indexedarray:
-        annotation = _array.ArrayAnnotation(dtype, cls._default_ndim)
-        return cls(dtype=annotation.dtype, ndim=annotation.ndim)
-
-    @classmethod
-    def from_bytes(cls, raw: bytes) -> indexedarray:
-        """The null indexed array: others are made from their arrays."""
-        if any(raw):
-            raise RuntimeError("an indexedarray inside of a struct cannot be read back")
-        return _null(cls.__gs_type__)
-
-    @classmethod
-    def numpy_dtype(cls) -> Any:
-        """The record of the array's descriptor and of those of the indices."""
-        record = {"data": _struct.descriptor_dtype(cls.__gs_type__.fields[0][1].rank)}
-        record.update({name: _struct.descriptor_dtype(1) for name, _, _ in cls.__gs_type__.fields[1:]})
-        return np.dtype(list(record.items()))
-
-    def __copy__(self) -> indexedarray:
-        return self
+    @property
+    def _memory(self) -> Any:  # type: ignore[override]
+        return self.data
 
     @property
     def _type(self) -> Any:
         return self.data._type
 
     @property
-    def _keep(self) -> Any:
+    def _keep(self) -> Any:  # type: ignore[override]
         return self.data._keep
 
     @_keep.setter
     def _keep(self, kept: Any) -> None:
         self.data._keep = kept
-
-    @property
-    def size(self) -> int:
-        """Number of elements."""
-        return int(np.prod(self.shape, dtype=np.int64))
-
-    @property
-    def device(self) -> _device.Device:
-        """Where the memory is."""
-        return self.data.device
-
-    @property
-    def is_contiguous(self) -> bool:
-        """Always false."""
-        return False
 
     @property
     def requires_grad(self) -> bool:
@@ -114,9 +77,6 @@ class indexedarray:  # noqa: N801 - Warp's name
     def grad(self) -> indexedarray | None:
         """The gradient, seen through the same indices."""
         return indexedarray(self.data.grad, self.indices) if self.requires_grad else None
-
-    def __len__(self) -> int:
-        return self.shape[0]
 
     def _selection(self) -> tuple[Any, ...]:
         picked = [
@@ -141,73 +101,10 @@ class indexedarray:  # noqa: N801 - Warp's name
         else:
             self.data._np()[self._selection()] = values
 
-    _store = _assign
-
-    def numpy(self) -> np.ndarray:
-        """A copy of the selected elements."""
-        return self.contiguous().numpy()
-
-    def list(self) -> list[Any]:
-        """The selected elements in row-major order."""
-        return self.contiguous().list()
-
-    def contiguous(self) -> Any:
-        """A contiguous array with the selected elements."""
-        from gridstride import _create
-
-        return _create.clone(self)
-
-    def fill_(self, value: Any) -> None:
-        """Sets the selected elements."""
-        from gridstride import _array_source, _create, _recorded
-
-        value = _array_source.element(self.data, value)
-        if not _recorded.fill(self, value):
-            self._assign(_create.full(1, value, self.dtype, "cpu")._np()[0])
-
-    def zero_(self) -> None:
-        """Sets the selected elements to zero."""
-        from gridstride import _recorded
-
-        if not _recorded.fill(self, None):
-            self._assign(np.zeros((), dtype=_numpy.layout(self.dtype)[0]))
-
-    def assign(self, src: Any) -> None:
-        """Copies an array or sequence into the selected elements."""
-        from gridstride import _create
-
-        if not isinstance(src, (_array.array, indexedarray)):
-            src = _array.array(src, dtype=self.dtype, device=self.device)
-        _create.copy(self, src)
-
-    def to(self, device: _device.DeviceLike) -> Any:
-        """This array on a device: itself where it is there already, else a contiguous copy."""
-        return self if _device.memory_of(device) is self.device else self.contiguous().to(device)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return self.numpy() if dtype is None else self.numpy().astype(dtype)
-
     def __gs_bytes__(self) -> bytes:
         return b"".join(
             [_struct.descriptor(self.data, self.ndim), *[_struct.descriptor(index, 1) for index in self.indices]]
         )
-
-    def __str__(self) -> str:
-        return repr(self) if self.data is None else str(self.numpy())
-
-    def __or__(self, other: Any) -> Any:
-        return typing.Union[self, other] if self.data is None else NotImplemented  # noqa: UP007
-
-    def __ror__(self, other: Any) -> Any:
-        return typing.Union[other, self] if self.data is None else NotImplemented  # noqa: UP007
-
-    def __repr__(self) -> str:
-        if self.data is None:
-            return f"wp.indexedarray{_shape._written(self.dtype, self.ndim, False)}"
-        return f"indexedarray(shape={self.shape}, dtype={getattr(self.dtype, '__name__', self.dtype)})"
-
-
-_operators.install(indexedarray)
 
 
 class indexedarray1d(indexedarray):  # noqa: N801
@@ -232,9 +129,9 @@ class indexedarray4d(indexedarray):  # noqa: N801
     _default_ndim = 4
 
 
-def _native_type(element: Any, ndim: int) -> Any:
+def _native_type(element: Any, ndim: Any) -> Any:
     """To the compiler an indexed array is a struct of its array and one index array a dimension (null: every index)."""
-    if isinstance(element, tuple):
+    if isinstance(element, tuple) or ndim is Any:
         # Each launch, or call, says which struct it is.
         return ("any",)
     index = _types.Type.array(_types.int32.__gs_type__, 1)
@@ -242,27 +139,35 @@ def _native_type(element: Any, ndim: int) -> Any:
     return _types.Type.struct("indexedarray", fields)
 
 
-def _null(ty: Any) -> indexedarray:
-    """An indexed array of nothing, as a struct's field begins."""
-    data = ty.fields[0][1]
-    found = object.__new__(_class_for(data.elem, data.rank))
-    found._set(None, _types.class_of(data.elem), data.rank, ())
-    return found
+def _class_for(ty: Any) -> Any:
+    """What reads an indexed array back from its bytes."""
+
+    class codec(indexedarray):  # noqa: N801
+        __gs_type__ = ty
+
+        @staticmethod
+        def from_bytes(raw: bytes) -> Any:
+            data = _struct.array_from_descriptor(raw[: ty.fields[0][1].size], ty.fields[0][1])
+            if data is None:
+                return None
+            lists = [_struct.array_from_descriptor(raw[at : at + one.size], one) for _, one, at in ty.fields[1:]]
+            return indexedarray(data, lists)
+
+        @staticmethod
+        def numpy_dtype() -> Any:
+            record = {"data": _struct.descriptor_dtype(ty.fields[0][1].rank)}
+            record.update({name: _struct.descriptor_dtype(1) for name, _, _ in ty.fields[1:]})
+            return np.dtype(list(record.items()))
+
+    return codec
 
 
-_made: dict[Any, Any] = {}
+_mapped.makers["indexedarray"] = _class_for
+_mapped.readers["indexedarray"] = lambda ty: (indexedarray, ty.fields[0][1].elem, ty.fields[0][1].rank)
 
 
-def _class_for(element: Any, ndim: int) -> Any:
-    ty = _native_type(element, ndim)
-    found = _made.get(ty)
-    if found is None:
-        members = {"__gs_type__": ty, "__module__": "gridstride"}
-        found = _made[ty] = _types.classes[ty] = type("indexedarray", (indexedarray,), members)
-    return found
-
-
-def _index_array(index: Any, device: Any) -> Any:
+def index_array(index: Any, device: Any) -> Any:
+    """An int32 array of one dimension made of indices; None stays None. Raises `RuntimeError` for others."""
     if index is None:
         return None
     if not isinstance(index, _array.array):

@@ -86,7 +86,7 @@ class Function(_native.Function):
             bound.apply_defaults()
             args = bound.args
         try:
-            return _types.result(_native.call(self, args))
+            return _result(_native.call(self, args), args)
         except _native.CompileError as error:
             if error.diagnostics[0][0] != "no-overload":
                 raise
@@ -98,6 +98,27 @@ class Function(_native.Function):
 
     def __repr__(self) -> str:
         return f"<Function {self.__name__}({', '.join(self._annotations)})>"
+
+
+def _result(found: Any, args: Sequence[Any]) -> Any:
+    """The host value of a function's result: an array that is one of the arguments is that argument itself."""
+    ty, raw = found
+    if ty.kind not in ("array", "struct"):
+        return _types.result(found)
+    from gridstride import _mapped, _struct
+
+    for arg in args:
+        if _mapped.is_array(arg) and arg.__gs_type__ == ty:
+            given = _struct.descriptor(arg, ty.rank) if ty.kind == "array" else arg.__gs_bytes__()
+            if given == raw:
+                return arg
+    if ty.kind == "struct":
+        return _types.result(found)
+    view = _struct.array_from_descriptor(raw, ty)
+    if view is not None:
+        # What it looks into is an argument's memory.
+        view._keep = args
+    return view
 
 
 class Kernel(_native.Kernel):

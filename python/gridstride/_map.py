@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from gridstride import _annotations, _array, _builtins, _create, _indexed, _kernel, _launch, _native, _source, _types
+from gridstride import _annotations, _array, _builtins, _create, _kernel, _launch, _mapped, _native, _source, _types
 
 _kernels: dict[Any, Any] = {}
 _results: dict[Any, list[Any]] = {}
@@ -82,7 +82,7 @@ def map(  # noqa: A001 - Warp's name
 
 
 def _array_type(one: Any, rank: int) -> Any:
-    return type(one).__gs_type__ if isinstance(one, _indexed.indexedarray) else _types.Type.array(one._type, rank)
+    return one.__gs_type__ if isinstance(one, _mapped.mapped_array) else _types.Type.array(one._type, rank)
 
 
 def _check_count(function: Any, n: int) -> None:
@@ -104,13 +104,13 @@ def _check_count(function: Any, n: int) -> None:
 def _device_of(inputs: Any) -> Any:
     """The device of the first array that is on a GPU; None for the default one."""
     for value in inputs:
-        if isinstance(value, (_array.array, _indexed.indexedarray)) and value.device.is_cuda:
+        if _mapped.is_array(value) and value.device.is_cuda:
             return value.device
     return None
 
 
 def _as_array(value: Any, device: Any) -> Any:
-    if isinstance(value, (_array.array, _indexed.indexedarray)):
+    if _mapped.is_array(value):
         return value
     return _array.array(value, copy=False, device=device) if isinstance(value, np.ndarray) and value.ndim else None
 
@@ -142,7 +142,7 @@ def _outputs(out: Any, shape: tuple[int, ...], results: list[Any], device: Any, 
         )
     for n, (one, ty, name) in enumerate(zip(outputs, results, classes, strict=True)):
         number = f" {n}" if len(outputs) > 1 else ""
-        if not isinstance(one, (_array.array, _indexed.indexedarray)):
+        if not _mapped.is_array(one):
             raise TypeError(f"Output{number} must be an array, not {_types.describe(type(one))}")
         if tuple(one.shape) != tuple(shape):
             raise TypeError(f"Output array{number} shape {one.shape} does not match expected shape {tuple(shape)}")

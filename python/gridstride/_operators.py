@@ -18,7 +18,7 @@ def _is_operand(value: Any) -> bool:
     """Whether a value is an array or a host value such as a `vec3`."""
     if isinstance(value, (_native.Array, np.ndarray)):
         return True
-    return isinstance(getattr(type(value), "__gs_type__", None), _types.Type)
+    return isinstance(_types.instance_type(value), _types.Type)
 
 
 def install(array: Any) -> None:

@@ -68,8 +68,8 @@ FILLS = (fill_1, fill_2, fill_3, fill_4)
 
 
 def memory(one: Any) -> Any:
-    """The array that an array or an indexed array lies in."""
-    return one if isinstance(one, _native.Array) else one.data
+    """The array that an array of any kind lies in; of a Fabric array, its table."""
+    return one if isinstance(one, _native.Array) else one._memory
 
 
 def is_wanted(dest: Any, *sources: Any) -> bool:

@@ -20,7 +20,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from gridstride import _annotations, _types, _unbuilt
+from gridstride import _annotations, _logger, _types, _unbuilt
 from gridstride._types import Type
 from gridstride._vector import composite, held
 
@@ -28,7 +28,7 @@ from gridstride._vector import composite, held
 class Field:
     """One field of a struct: where it lies, and how a value for it is made."""
 
-    __slots__ = ("cls", "default", "name", "offset", "type")
+    __slots__ = ("array", "cls", "default", "name", "offset", "type")
 
     def __init__(self, name: str, ty: Type, offset: int, cls: Any, default: Any) -> None:
         self.name = name
@@ -36,6 +36,8 @@ class Field:
         self.offset = offset
         self.cls = cls
         self.default = default
+        # Of an array of any kind: its class, element type and dimensions.
+        self.array = _array_facts(ty)
 
     def convert(self, value: Any) -> Any:
         """The value as the field holds it: a Python number, or a copy of a composite; arrays by reference."""
@@ -44,35 +46,49 @@ class Field:
             if kind == "scalar":
                 value = value.value if isinstance(value, _types.scalar_base) else value
                 return held(self.cls, [value])[0]
-            if kind == "array":
+            if self.array is not None:
                 return self._array(value)
             if kind == "struct":
-                if value is None and self.cls.__name__ == "indexedarray":
-                    return self.initial()
                 if getattr(type(value), "__gs_type__", None) != self.type:
-                    raise TypeError(f"expected `{self.cls.__name__}`, got {_types.describe(type(value))}")
+                    raise TypeError(f"expects {self.cls.__name__}, got {type(value).__name__}")
                 return value.__copy__()
-            return self.cls(value)
+            return self._composite(value)
         except (TypeError, ValueError, OverflowError) as error:
-            raise type(error)(f"field `{self.name}`: {error}") from None
+            raise type(error)(f"Struct field '{self.name}' {error}") from None
 
     def _array(self, value: Any) -> Any:
-        from gridstride import _array
-
         if value is None:
             return None
-        if not isinstance(value, _array.array):
-            raise TypeError(f"expected an array, got {_types.describe(type(value))}")
-        if value._type != self.type.elem or value.ndim != self.type.rank:
-            expected = f"{self.type.rank}-d array of {self.type.elem.name}"
-            raise TypeError(f"expected a {expected}, got a {value.ndim}-d array of {value._type.name}")
+        kind, dtype, ndim = self.array
+        if not isinstance(value, kind) or getattr(value, "_memory", value) is None:
+            raise TypeError(f"expects a {_KINDS[kind.__name__]}, got {type(value).__name__}")
+        if value._type != dtype:
+            raise TypeError(f"expects dtype {_types.class_of(dtype).__name__}, got {value.dtype.__name__}")
+        if value.ndim != ndim:
+            raise TypeError(f"expects an array with {ndim} dimension(s), got {value.ndim} dimension(s)")
         return value
+
+    def _composite(self, value: Any) -> Any:
+        """A copy, or one made of components. A number alone is no vector; flags and NumPy's numbers fill one yet."""
+        if value is None:
+            return self.cls()
+        if isinstance(value, (bool, _types.bool)) or hasattr(value, "dtype") and getattr(value, "ndim", 1) == 0:
+            _logger.log_warning(
+                f"a value of type `{type(value).__name__}` for the `{self.cls.__name__}` of struct field '{self.name}' "
+                "fills its components: this is deprecated, give all of them",
+                DeprecationWarning,
+                stacklevel=4,
+            )
+            return self.cls(*[float(value)] * self.cls._length_)
+        if isinstance(value, (int, float, _types.scalar_base)):
+            raise TypeError(f"expects {self.cls.__name__} but got a single value")
+        return self.cls(value)
 
     def initial(self) -> Any:
         """The value of a new instance's field: zero, or the default of the class body."""
         if self.default is not None:
             return self.convert(self.default)
-        if self.type.kind == "array":
+        if self.array is not None:
             return None
         if self.type.kind == "scalar":
             return self.cls().value
@@ -85,7 +101,7 @@ class Field:
             return _types.pack(self.cls, (value,))
         if kind == "array":
             return descriptor(value, self.type.rank)
-        return value.__gs_bytes__()
+        return bytes(self.type.size) if value is None else value.__gs_bytes__()
 
     def unpack(self, raw: bytes) -> Any:
         """Inverse of `pack`."""
@@ -93,6 +109,27 @@ class Field:
         if self.type.kind == "array":
             return array_from_descriptor(raw, self.type)
         return _types.from_native(self.type, raw)
+
+
+_KINDS = {
+    "array": "Warp array",
+    "indexedarray": "Warp indexed array",
+    "fabricarray": "Warp Fabric array",
+    "indexedfabricarray": "Warp indexed Fabric array",
+}
+
+
+def _array_facts(ty: Type) -> Any:
+    """Class, element type and dimensions of an array of any kind; None for another type."""
+    if ty.kind == "array":
+        from gridstride import _array
+
+        return _array.array, ty.elem, ty.rank
+    if ty.kind == "struct":
+        from gridstride import _mapped
+
+        return _mapped.facts(ty)
+    return None
 
 
 def descriptor(array: Any, rank: int) -> bytes:
@@ -175,6 +212,21 @@ class struct_base:
             other.__dict__[name] = value.__copy__() if isinstance(value, (composite, struct_base)) else value
         return other
 
+    def to(self, device: Any) -> Any:
+        """A copy whose arrays are on a device; itself where they all are there. Fabric arrays stay where they are."""
+        from gridstride import _device
+
+        moved, place = self.__copy__(), _device.memory_of(device)
+        for name, field in self._fields.items():
+            value = self.__dict__[name]
+            if field.array is None and not isinstance(value, struct_base) or value is None:
+                continue
+            if field.array is not None and "fabric" in field.array[0].__name__ and value.device is not place:
+                kind = _KINDS[field.array[0].__name__]
+                raise ValueError(f"Cannot move struct field '{name}' containing a {kind} to {place}")
+            moved.__dict__[name] = value.to(place)
+        return moved
+
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={self.__dict__[name]!r}" for name in self._fields)
         return f"{type(self).__name__}({values})"
@@ -231,9 +283,9 @@ def _make_struct(cls: type, annotations: dict[str, Any]) -> Any:
                 raise TypeError(f"field `{name}` of struct `{cls.__name__}` must have one fixed type")
         types.append((name, ty))
         if ty.kind == "struct" and ty not in _types.classes:
-            from gridstride import _indexed
+            from gridstride import _mapped
 
-            _indexed._class_for(ty.fields[0][1].elem, ty.fields[0][1].rank)
+            _mapped.class_for(ty)
         classes[name] = None if ty.kind == "array" else _types.class_of(ty)
     native = Type.struct(cls.__name__, types)
     dropped = {"__dict__", "__weakref__", *annotations}

@@ -438,6 +438,12 @@ class ref:  # noqa: N801 - Warp's name
         return Reference(dtype)
 
 
+def instance_type(value: Any) -> Any:
+    """The native type of a value that says it: by its class or, as indexed arrays do, by itself. None for others."""
+    found = getattr(type(value), "__gs_type__", None)
+    return found if isinstance(found, Type) else getattr(value, "__gs_instance_type__", None)
+
+
 def describe(annotation: Any) -> str:
     """Short text for an annotation in messages."""
     name = getattr(annotation, "__name__", None)

@@ -27,13 +27,7 @@ class Unbuilt:
         raise NotImplementedError(f"`{self.__name__}` is not available yet")
 
     def __getitem__(self, key: Any) -> Unbuilt:
-        from gridstride import _shape
-
-        made = Unbuilt(self.__name__, is_instance=True)
-        if "array" in self.__name__:
-            annotation = _shape.ArrayAnnotation(key, 1)
-            made.dtype, made.ndim = annotation.dtype, annotation.ndim
-        return made
+        return Unbuilt(self.__name__, is_instance=True)
 
     def __or__(self, other: Any) -> Any:
         return Any
@@ -48,7 +42,6 @@ class Unbuilt:
         return f"gridstride.{self.__name__}"
 
 
-_FABRIC = "fabricarray fabricarrayarray indexedfabricarray indexedfabricarrayarray"
 _GEOMETRY = "Bvh Mesh HashGrid Volume BvhQuery BvhQueryTiled HashGridQuery MeshQuery MeshQueryAABB MeshQueryAABBTiled"
 _QUERIES = "MeshQueryPoint MeshQueryRay Texture Texture1D Texture2D Texture3D"
-table: dict[str, Unbuilt] = {name: Unbuilt(name) for name in f"{_FABRIC} {_GEOMETRY} {_QUERIES}".split()}
+table: dict[str, Unbuilt] = {name: Unbuilt(name) for name in f"{_GEOMETRY} {_QUERIES}".split()}

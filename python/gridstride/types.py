@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gridstride import _indexed, _types
+from gridstride import _mapped, _types
 from gridstride._array import ArrayAnnotation as ArrayAnnotation
 from gridstride._array import array as array
 from gridstride._array_ranks import array1d as array1d
@@ -17,6 +17,8 @@ from gridstride._array_ranks import array2d as array2d
 from gridstride._array_ranks import array3d as array3d
 from gridstride._array_ranks import array4d as array4d
 from gridstride._constants import constant as constant
+from gridstride._fabric import fabricarray as fabricarray
+from gridstride._fabric import indexedfabricarray as indexedfabricarray
 from gridstride._indexed import indexedarray as indexedarray
 from gridstride._named import named
 from gridstride._numpy import dtype_from_numpy as dtype_from_numpy
@@ -144,11 +146,7 @@ def type_is_struct(dtype: Any) -> Any:
 
 def type_is_array(dtype: Any) -> Any:
     """Whether a type is a class of arrays."""
-    return _has_base(dtype, (array, _indexed.indexedarray)) or _is_unbuilt_array(dtype)  # type: ignore[arg-type]
-
-
-def _is_unbuilt_array(value: Any) -> Any:
-    return isinstance(value, Unbuilt) and "array" in value.__name__ and not value.is_instance
+    return _has_base(dtype, (array, _mapped.mapped_array))  # type: ignore[arg-type]
 
 
 def type_is_tile(dtype: Any) -> Any:
@@ -213,9 +211,7 @@ def is_tile(value: Any) -> Any:
 
 def is_array(a: Any) -> Any:
     """Whether a value is an array, or the annotation of one."""
-    if isinstance(a, Unbuilt):
-        return "array" in a.__name__ and a.is_instance
-    return isinstance(a, (array, ArrayAnnotation, _indexed.indexedarray))
+    return isinstance(a, (array, ArrayAnnotation, _mapped.mapped_array))
 
 
 def type_to_warp(dtype: Any) -> Any:

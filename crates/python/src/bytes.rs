@@ -106,8 +106,13 @@ pub(crate) fn instance_type(value: &Bound<'_, PyAny>) -> PyResult<Option<Type>> 
     if value.cast::<PyType>().is_ok() {
         return Ok(None);
     }
-    let Some(found) = value.get_type().getattr_opt(intern!(py, "__gs_type__"))? else { return Ok(None) };
-    Ok(found.cast::<PyIrType>().ok().map(|ty| ty.get().0))
+    let class = value.get_type();
+    let mut found = class.getattr_opt(intern!(py, "__gs_type__"))?;
+    // Of indexed arrays and Fabric arrays each instance has its own type.
+    if found.is_none() && class.hasattr(intern!(py, "__gs_instance_type__"))? {
+        found = value.getattr_opt(intern!(py, "__gs_instance_type__"))?;
+    }
+    Ok(found.and_then(|found| found.cast::<PyIrType>().ok().map(|ty| ty.get().0)))
 }
 
 /// The bytes of such an instance.

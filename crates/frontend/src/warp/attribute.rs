@@ -54,21 +54,22 @@ impl Lower<'_, '_> {
         self.other_attribute(&operand, name, expr, span).map(Place::Operand)
     }
 
-    /// What an array, or an indexed array, says of itself.
+    /// What an array of any kind says of itself.
     fn array_attribute(&mut self, value: Value, array: Type, name: &str) -> Option<Operand> {
         let (_, rank) = array.as_array()?;
-        let is_indexed = self.ty(value) != array;
-        let mut extent = |dim| if is_indexed { self.indexed_extent(value, dim) } else { self.extent_of(value, dim) };
+        let is_mapped = self.ty(value) != array;
+        let n = if is_mapped { self.mapped_rank(value) } else { rank };
+        let mut extent = |dim| if is_mapped { self.mapped_extent(value, dim) } else { self.extent_of(value, dim) };
         Some(match name {
-            "shape" if is_indexed => Operand::Tuple((0..rank).map(|dim| Operand::Value(extent(dim))).collect()),
+            "shape" if is_mapped => Operand::Tuple((0..n).map(|dim| Operand::Value(extent(dim))).collect()),
             "shape" => Operand::Shape(value),
             "ndim" => Operand::int(i128::from(rank)),
             "size" => {
-                let extents: Vec<Value> = (0..rank).map(&mut extent).collect();
+                let extents: Vec<Value> = (0..n).map(&mut extent).collect();
                 let product = extents.into_iter().reduce(|x, y| self.b().binary(Op::Mul, x, y))?;
                 Operand::Value(product)
             }
-            "ptr" if !is_indexed => {
+            "ptr" if !is_mapped => {
                 Operand::Value(self.b().push1(Op::Address, &[value], Attr::None, Type::scalar(Scalar::U64)))
             }
             _ => return None,
@@ -143,7 +144,7 @@ impl Lower<'_, '_> {
 /// The field, component or swizzle that a name means.
 fn component(ty: Type, name: &str) -> Option<(PieceKind, Type)> {
     match ty.kind() {
-        TypeKind::Struct(s) => {
+        TypeKind::Struct(s) if array_type(ty).is_none() => {
             let index = s.fields.iter().position(|(field, _)| field == name)?;
             Some((PieceKind::Component(index as u32), s.fields[index].1))
         }

@@ -6,7 +6,7 @@
 use super::call::Args;
 use super::lower::{Lower, Reported, Result};
 use super::operand::{Operand, literal_as};
-use super::subscript::is_indexed_array;
+use super::subscript::is_mapped_array;
 use crate::HostValue;
 use diagnostics::Span;
 use ir::{Attr, Class, Const, Op, Scalar, Site, SiteKind, Type, TypeKind, Value};
@@ -144,7 +144,7 @@ impl Lower<'_, '_> {
     /// An operator on a struct is the function of the operator's name that the user defines for it: `add`, `mul`.
     fn user_operator(&mut self, name: &str, operands: &[&Operand], span: Span) -> Option<Result<Operand>> {
         let is_struct = |operand: &&Operand| {
-            self.type_of(operand).is_some_and(|ty| matches!(ty.kind(), TypeKind::Struct(_)) && !is_indexed_array(ty))
+            self.type_of(operand).is_some_and(|ty| matches!(ty.kind(), TypeKind::Struct(_)) && !is_mapped_array(ty))
         };
         if !operands.iter().any(is_struct) {
             return None;

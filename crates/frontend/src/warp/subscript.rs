@@ -7,14 +7,16 @@ use super::lower::{Binding, Lower, Result};
 use super::operand::Operand;
 use crate::HostValue;
 use diagnostics::Span;
+use fabric::Fabric;
 use ir::{Attr, Op, PathElem, Scalar, Type, TypeKind, Value};
 use ruff_python_ast::{Expr, ExprSlice, ExprSubscript};
 
 mod component;
+mod fabric;
 mod indexed;
 mod view;
 
-pub(crate) use indexed::{array_type, is_indexed_array};
+pub(crate) use indexed::{array_type, is_mapped_array};
 
 /// Something that can be read, and perhaps written.
 #[derive(Clone, Debug)]
@@ -270,11 +272,14 @@ impl Lower<'_, '_> {
             return self.array_place(array, indices, &name, span);
         }
         match (&base, ty) {
-            (_, Some(ty)) if is_indexed_array(ty) => {
+            (_, Some(ty)) if is_mapped_array(ty) => {
                 let name = self.text_of(&*subscript.value).to_owned();
-                let indexed = self.read(base)?;
-                let indexed = self.value(&indexed, span)?;
-                self.indexed_place(indexed, indices, &name, span)
+                let mapped = self.read(base)?;
+                let mapped = self.value(&mapped, span)?;
+                match Fabric::of(ty) {
+                    Some(_) => self.fabric_place(mapped, indices, &name, span),
+                    None => self.indexed_place(mapped, indices, &name, span),
+                }
             }
             (_, Some(ty)) if ty.is_composite() => self.component_place(base, ty, indices, span),
             (Place::Operand(operand) | Place::Name(_, operand), _) => {

@@ -5,20 +5,22 @@
 
 use super::super::lower::{Lower, Result};
 use super::super::operand::Operand;
+use super::fabric::Fabric;
 use super::{Index, Place};
 use diagnostics::Span;
 use ir::{Attr, Op, Scalar, Type, TypeKind, Value};
 
-/// Whether a type is that of indexed arrays.
-pub(crate) fn is_indexed_array(ty: Type) -> bool {
-    rank(ty).is_some()
+/// Whether a type is a struct that finds the elements of an array: an indexed array, a Fabric array.
+pub(crate) fn is_mapped_array(ty: Type) -> bool {
+    rank(ty).is_some() || Fabric::of(ty).is_some()
 }
 
-/// The type of an array, or of the array behind an indexed array.
+/// The type of an array, or of a plain array of what such a struct finds.
 pub(crate) fn array_type(ty: Type) -> Option<Type> {
     match ty.kind() {
         TypeKind::Array { .. } => Some(ty),
-        TypeKind::Struct(s) if is_indexed_array(ty) => s.fields.first().map(|(_, base)| *base),
+        TypeKind::Struct(s) if rank(ty).is_some() => s.fields.first().map(|(_, base)| *base),
+        TypeKind::Struct(_) => Fabric::of(ty).map(|fabric| fabric.array),
         _ => None,
     }
 }
@@ -100,8 +102,17 @@ impl Lower<'_, '_> {
         Ok(self.func.inst(inst).result())
     }
 
-    /// Length of an indexed array along a dimension, as the i32 that `shape` holds.
-    pub(crate) fn indexed_extent(&mut self, indexed: Value, dim: u32) -> Value {
+    /// How many dimensions the shape of an array behind a struct has: one for a Fabric array, rows or not.
+    pub(crate) fn mapped_rank(&self, mapped: Value) -> u32 {
+        rank(self.ty(mapped)).unwrap_or(1)
+    }
+
+    /// Its length along a dimension, as the i32 that `shape` holds.
+    pub(crate) fn mapped_extent(&mut self, mapped: Value, dim: u32) -> Value {
+        if Fabric::of(self.ty(mapped)).is_some() {
+            return self.fabric_size(mapped);
+        }
+        let indexed = mapped;
         let base = self.b().extract(indexed, 0);
         let list = self.b().extract(indexed, dim + 1);
         let is_null = self.b().push1(Op::IsNull, &[list], Attr::None, Type::bool());

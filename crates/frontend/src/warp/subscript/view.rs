@@ -2,7 +2,8 @@
 
 use super::super::lower::{Lower, Result};
 use super::super::operand::Operand;
-use super::{Access, Index, Place, is_indexed_array};
+use super::fabric::Fabric;
+use super::{Access, Index, Place, is_mapped_array};
 use diagnostics::Span;
 use ir::{Attr, Op, Scalar, Site, SiteKind, Value};
 
@@ -47,9 +48,12 @@ impl Lower<'_, '_> {
         Ok(Place::Operand(Operand::Value(view)))
     }
 
-    /// The element of an array, or of an indexed array, at one integer a dimension.
+    /// The element of an array of any kind at one integer a dimension.
     pub(crate) fn element(&mut self, array: Value, indices: &[Index], name: &str, span: Span) -> Result<Access> {
-        if is_indexed_array(self.ty(array)) {
+        if Fabric::of(self.ty(array)).is_some() {
+            return self.fabric_element(array, indices, name, span);
+        }
+        if is_mapped_array(self.ty(array)) {
             let (base, mapped) = self.mapped(array, indices, name)?;
             return self.plain_element(base, &mapped, name, span);
         }
