@@ -18,6 +18,7 @@ The names are those of NVIDIA Warp, so that its programs run after this import l
 from typing import Any
 
 from gridstride import _native, config, types, utils
+from gridstride._ahead import compile_aot_module, load_aot_module
 from gridstride._array import array
 from gridstride._array_ranks import array1d, array2d, array3d, array4d, fixedarray
 from gridstride._builtins import Builtin

@@ -22,7 +22,7 @@ from types import FrameType
 from typing import Any, ParamSpec, TypeVar
 from typing import overload as overload_signature
 
-from gridstride import _annotations, _identity, _native, _source, _types, _unbuilt, config
+from gridstride import _annotations, _device, _identity, _native, _source, _types, _unbuilt, config
 from gridstride._module import MODULE_OPTIONS as MODULE_OPTIONS
 from gridstride._module import Module as Module
 from gridstride._module import force_load as force_load
@@ -156,6 +156,7 @@ class Kernel(_native.Kernel):
         self._annotations = {name: ty for name, ty in annotations.items() if name != "return"}
         self._stamp = -1
         self._launch_options: dict[str, Any] = {}
+        self._block_options: dict[int, dict[str, Any]] = {}
         _adopt(self, func)
         self.module.kernels[self.key] = self
         return self
@@ -193,16 +194,26 @@ class Kernel(_native.Kernel):
                 "cache_dir": config.cache_dir(),
                 "in_order": given["deterministic"] != config.DeterministicMode.NOT_GUARANTEED,
             }
+            self._block_options = {}
             self._stamp = stamp
         return self._launch_options
 
-    def compile(self) -> None:
+    def launch_options(self, block_dim: int) -> dict[str, Any]:
+        """As `compile_options`, for a launch with that many threads in a block; 0 for the device's own number."""
+        options = self.compile_options()
+        if not block_dim:
+            return options
+        # The compiler knows a dictionary that it has read already.
+        return self._block_options.setdefault(block_dim, {**options, "block_dim": block_dim})
+
+    def compile(self, device: _device.Device | None = None, block_dim: int = 0) -> None:
         """Compiles the kernel, or its overloads where it is generic. Raises `CompileError`."""
         if self.is_generic:
             for instance in self.overloads.values():
-                instance.compile()
-        else:
-            _native.compile(self, list(self._annotations.values()), self.compile_options())
+                instance.compile(device, block_dim)
+            return
+        alias = "cpu" if device is None else device.alias
+        _native.compile(self, list(self._annotations.values()), self.launch_options(block_dim), 1, alias)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(f"kernel `{self.__name__}` cannot be called: use wp.launch({self.__name__}, dim=…)")

@@ -22,6 +22,8 @@ from gridstride._struct import struct_base
 
 _settings = config.__dict__
 MAX_EXTENT = 2**31 - 1
+# Threads of a block: at most on the CPU, and of a launch on a GPU that does not say.
+MOST_CPU_THREADS, CUDA_BLOCK = 1024, 256
 _PARAMETERS = (
     "kernel, dim, inputs=(), outputs=(), adj_inputs=(), adj_outputs=(), device=None, stream=None, adjoint=False, "
     "record_tape=True, record_cmd=False, max_blocks=0, block_dim=None"
@@ -76,33 +78,48 @@ def _signed(name: str, parameters: str, function: Any) -> str:
 class Launch(_native.Launch):
     """A recorded launch (`record_cmd=True`): arguments checked and packed once, run by `launch()`.
 
-    `Launch(kernel, device)` is a launch of no threads whose arguments are all zero, or null arrays: set them.
+    `Launch(kernel, device)` is a launch of no threads whose arguments are all zero, or null arrays: set them. With
+    `adjoint` it is one of the kernel's adjoint kernel, as `launch` with `adjoint` is.
 
-    Attributes: `kernel`, `device`, `params` (the arguments), `dim`.
+    Attributes: `kernel`, `device`, `params` (the arguments), `dim`, `block_dim`.
     """
 
-    __slots__ = ("_structs", "device", "dim", "kernel", "params")
+    __slots__ = ("_structs", "block_dim", "device", "dim", "kernel", "params")
     kernel: Kernel
     dim: Any
     params: list[Any]
     device: _device.Device
+    block_dim: int
 
-    def __new__(cls, kernel: Kernel, device: _device.DeviceLike = None) -> Launch:
+    def __new__(
+        cls,
+        kernel: Kernel,
+        device: _device.DeviceLike = None,
+        *,
+        block_dim: int | None = None,
+        max_blocks: int = 0,
+        adjoint: bool = False,
+    ) -> Launch:
         if kernel.is_generic:
             raise RuntimeError(f"kernel `{kernel.key}` is generic: launch an overload of it")
         place = _device.get_device(device)
         params = [_blank(ty) for ty in kernel._annotations.values()]
-        recorded = _native.launch(kernel, 0, params, (), place.alias, True, kernel.compile_options())
-        return cls._of(recorded, kernel, 0, params, place)
+        block = block_threads(block_dim, place)
+        options = kernel.launch_options(block)
+        recorded = _native.launch(kernel, 0, params, (), place.alias, True, options, True, None, _on_gpu(block, place))
+        return (AdjointLaunch if adjoint else cls)._of(recorded, kernel, 0, params, place, block)
 
     @classmethod
-    def _of(cls, recorded: Any, kernel: Kernel, dim: Any, params: list[Any], device: _device.Device) -> Launch:
+    def _of(
+        cls, recorded: Any, kernel: Kernel, dim: Any, params: list[Any], device: _device.Device, block: int
+    ) -> Launch:
         self = super().__new__(cls, recorded)
         self.kernel = kernel
         self.dim = dim
         # Packed arguments are addresses: the arrays must live as long as this object.
         self.params = params
         self.device = device
+        self.block_dim = block or (CUDA_BLOCK if device.is_cuda else 1)
         self._find_structs()
         return self
 
@@ -113,6 +130,8 @@ class Launch(_native.Launch):
 
     def set_param_at_index(self, index: int, value: Any, adjoint: bool = False) -> None:
         """Replaces an argument by position. Raises as `launch` does for a value that does not fit."""
+        if adjoint:
+            raise RuntimeError(f"this launch of kernel `{self.kernel.key}` has no gradients: make it with adjoint=True")
         if not 0 <= index < len(self.params):
             raise IndexError(f"kernel `{self.kernel.key}` has {len(self.params)} parameters, none at {index}")
         super().set_param_at_index(index, value)
@@ -124,7 +143,7 @@ class Launch(_native.Launch):
         names = list(self.kernel._annotations)
         if name not in names:
             raise RuntimeError(f"kernel `{self.kernel.key}` has no parameter `{name}`")
-        self.set_param_at_index(names.index(name), value)
+        self.set_param_at_index(names.index(name), value, adjoint)
 
     def set_param_at_index_from_ctype(self, index: int, value: Any) -> None:
         """Replaces an argument by a ctypes scalar."""
@@ -159,6 +178,39 @@ class Launch(_native.Launch):
         else:
             self._set_unordered(self.kernel._stamp)
             super().launch(stream if self.device.is_cuda else None)
+
+
+class AdjointLaunch(Launch):
+    """A recorded launch of a kernel's adjoint kernel. Attributes: those of `Launch`, and `adjoints`."""
+
+    __slots__ = ("_block", "adjoints")
+    adjoints: list[Any]
+    _block: int
+
+    @classmethod
+    def _of(
+        cls, recorded: Any, kernel: Kernel, dim: Any, params: list[Any], device: _device.Device, block: int
+    ) -> AdjointLaunch:
+        self = super()._of(recorded, kernel, dim, params, device, block)
+        assert isinstance(self, AdjointLaunch)
+        # None: the argument's own `grad`.
+        self.adjoints = [None] * len(params)
+        self._block = block
+        return self
+
+    def set_param_at_index(self, index: int, value: Any, adjoint: bool = False) -> None:
+        """Replaces an argument by position, or with `adjoint` its gradient (None: its own `grad`)."""
+        if not adjoint:
+            super().set_param_at_index(index, value)
+        elif value is None or isinstance(value, (_native.Array, struct_base)):
+            self.adjoints[index] = value
+        else:
+            raise TypeError(f"the gradient of an argument is an array, a struct of arrays, or None, not {value!r}")
+
+    def launch(self, stream: Any = None) -> None:
+        """Runs the recorded launch. Raises as `launch` does."""
+        block = self._block
+        _backward(self.kernel, self.dim, list(self.params), list(self.adjoints), self.device.alias, block)
 
 
 if not TYPE_CHECKING:
@@ -211,7 +263,8 @@ def launch(
         device: Where to run; None for the stream's device, or the default one.
         stream: The stream to run on, of a GPU; None for its current one.
         record_cmd: Do not run; return a `Launch` that can be run many times.
-        block_dim: Threads of a block at most, on a GPU.
+        block_dim: Threads of a block at most, on a GPU; what `wp.block_dim()` gives. On the CPU it is 1, or this with
+            `wp.config.enable_cpu_blocks`; at most 1024.
         max_blocks, record_tape: Accepted; without effect.
         adjoint: Run the kernel's adjoint kernel instead, for arguments as they were before the kernel ran.
         adj_inputs, adj_outputs: Arrays for the gradients of the arguments, None for
@@ -238,18 +291,24 @@ def launch(
     if _settings["print_launches"]:
         counts = f"inputs: {len(inputs)}  outputs: {len(outputs)}"
         _logger.get_logger().info(f"kernel: {kernel.key}  dim: {dim}  {counts}  device: {place}")
+    block = 0 if block_dim is None else block_threads(block_dim, place)
+    if adjoint and record_cmd:
+        recorded = Launch(kernel, place, block_dim=block_dim, adjoint=True)
+        recorded.set_params([*inputs, *outputs])
+        recorded.adjoints[:] = [*adj_inputs, *adj_outputs, *recorded.adjoints][: len(recorded.params)]
+        recorded.set_dim(dim)
+        return recorded
     if adjoint:
-        return _backward(kernel, dim, [*inputs, *outputs], [*adj_inputs, *adj_outputs], place.alias)
+        return _backward(kernel, dim, [*inputs, *outputs], [*adj_inputs, *adj_outputs], place.alias, block)
     if record_cmd:
         # Read twice: by the launch and by what records it.
         inputs, outputs = list(inputs), list(outputs)
-    options = kernel._launch_options if is_current else kernel.compile_options()
+    options = kernel._launch_options if is_current and not block else kernel.launch_options(block)
     if place.is_cuda:
         if options["in_order"]:
             raise NotImplementedError(_IN_ORDER)
         if stream is not None and stream.device is not place:
             raise RuntimeError(f"a launch on {place} cannot go to a stream of {stream.device}")
-        block = 0 if block_dim is None else _block(block_dim, place)
         recorded = _native.launch(
             kernel, dim, inputs, outputs, place.alias, record_cmd, options, record_tape, stream, block
         )
@@ -259,7 +318,7 @@ def launch(
     else:
         recorded = _native.launch(kernel, dim, inputs, outputs, place.alias, record_cmd, options, record_tape)
     if record_cmd:
-        return Launch._of(recorded, kernel, dim, [*inputs, *outputs], place)
+        return Launch._of(recorded, kernel, dim, [*inputs, *outputs], place, block)
     return None
 
 
@@ -268,7 +327,7 @@ if not TYPE_CHECKING:
     launch = _native.fast_launch(launch, _device.cpu, __name__, _signed("launch", _PARAMETERS, launch))
 
 
-def _backward(kernel: Kernel, dim: Any, args: list[Any], gradients: list[Any], alias: str) -> None:
+def _backward(kernel: Kernel, dim: Any, args: list[Any], gradients: list[Any], alias: str, block: int) -> None:
     """Runs the adjoint kernel. What it may write to on its way is copied first."""
     from gridstride import _create
 
@@ -277,7 +336,7 @@ def _backward(kernel: Kernel, dim: Any, args: list[Any], gradients: list[Any], a
         given if isinstance(given, (_native.Array, struct_base)) else getattr(one, "grad", None)
         for given, one in zip(gradients, args, strict=True)
     ]
-    options = kernel.compile_options()
+    options = kernel.launch_options(block)
     rank = 1 if isinstance(dim, int) else len(dim)
     facts = _native.adjoint_facts(kernel, args, options, rank)
     for index, fact in enumerate(facts):
@@ -286,13 +345,23 @@ def _backward(kernel: Kernel, dim: Any, args: list[Any], gradients: list[Any], a
     _native.launch_adjoint(kernel, dim, args, gradients, alias, options)
 
 
-def _block(block_dim: Any, place: _device.Device) -> int:
-    """Threads of a block, checked."""
+def block_threads(block_dim: int | None, place: _device.Device) -> int:
+    """Threads of a block that a launch asks for; 0 where it leaves the number to the device."""
+    if block_dim is None:
+        return 0
     n_threads = operator.index(block_dim)
+    if not place.is_cuda:
+        if n_threads > MOST_CPU_THREADS:
+            raise ValueError(f"block_dim is at most {MOST_CPU_THREADS} on CPU, not {n_threads}")
+        return n_threads if n_threads > 1 and config.enable_cpu_blocks else 0
     most = place.max_threads_per_block
     if not 1 <= n_threads <= most:
         raise ValueError(f"block_dim is 1 to {most} on {place}, not {n_threads}")
     return n_threads
+
+
+def _on_gpu(block: int, place: _device.Device) -> int:
+    return block if place.is_cuda else 0
 
 
 def get_suggested_block_size(kernel: Kernel, device: _device.DeviceLike = None) -> tuple[int, int]:
@@ -324,7 +393,9 @@ def _properties(kernel: Kernel, device: _device.Device) -> list[int]:
 
 
 def launch_tiled(*args: Any, **options: Any) -> Any:
-    """As `launch`, with one more dimension at the end: the threads of a block, `block_dim` of them (1 on the CPU).
+    """As `launch`, with one more dimension at the end: the threads of a block, `block_dim` of them.
+
+    On the CPU it is one, unless `wp.config.enable_cpu_blocks` is set.
 
     Args:
         args: As for `launch`: the kernel, 1 to 3 extents, the arguments.
@@ -342,4 +413,4 @@ def launch_tiled(*args: Any, **options: Any) -> Any:
             )
     extents = _shape(options["dim"])
     place = _device.get_device(options.get("device"))
-    return launch(**{**options, "dim": (*extents, options["block_dim"] if place.is_cuda else 1)})
+    return launch(**{**options, "dim": (*extents, block_threads(options["block_dim"], place) or 1)})

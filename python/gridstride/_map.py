@@ -30,7 +30,7 @@ def map(  # noqa: A001 - Warp's name
     *inputs: Any,
     out: Any = None,
     return_kernel: bool = False,
-    block_dim: int = 256,
+    block_dim: int | None = None,
     device: Any = None,
 ) -> Any:
     """Applies a function to every element of its arguments.
@@ -40,7 +40,7 @@ def map(  # noqa: A001 - Warp's name
         inputs: Arrays, broadcast to a common shape, and values that every element gets.
         out: An array or several for the results; made when left out.
         return_kernel: Give the kernel instead of running it.
-        block_dim: Accepted for compatibility.
+        block_dim: As for `wp.launch`.
         device: Where to run.
 
     Returns:
@@ -77,7 +77,7 @@ def map(  # noqa: A001 - Warp's name
         kernel = _kernels[key] = _write_kernel(function, native, wanted, len(shape))
     if return_kernel:
         return kernel
-    _launch.launch(kernel, shape, args, outputs, device=device)
+    _launch.launch(kernel, shape, args, outputs, device=device, block_dim=block_dim)
     return outputs[0] if len(outputs) == 1 else outputs
 
 

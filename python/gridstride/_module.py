@@ -10,9 +10,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gridstride import _identity, _logger, _native, config
+from gridstride import _device, _identity, _logger, _native, config
 
 if TYPE_CHECKING:
     from gridstride._kernel import Function, Kernel
@@ -25,6 +25,14 @@ compile_time_trace strip_hash extra_build_options deterministic deterministic_ma
 enable_mathdx_gemm enable_mathdx_solver enable_mathdx_fft checked check_finite verify_fp enable_tiles_in_stack_memory
 """
 MODULE_OPTIONS = tuple(_OPTION_NAMES.split())
+
+
+class ModuleExec(NamedTuple):
+    """A module compiled for a device and a number of threads in a block."""
+
+    module: Module
+    device: _device.Device
+    block_dim: int
 
 
 class Module:
@@ -46,17 +54,34 @@ class Module:
         _settings["_changes"] += 1
         _native.set_launch_state(changes=_settings["_changes"])
 
+    @property
+    def execs(self) -> dict[tuple[Any, int], ModuleExec]:
+        """What kernels of it are compiled for, by a device's context (None: the CPU) and the threads of a block."""
+        found = {}
+        for kernel in self.kernels.values():
+            for one in (kernel, *kernel._overloads.values()):
+                for ordinal, n_threads in one._compiled:
+                    device = _device.get_device("cpu" if ordinal is None else f"cuda:{ordinal}")
+                    found[(device.context, n_threads)] = ModuleExec(self, device, n_threads)
+        return found
+
     def load(self, device: Any = None, block_dim: int | None = None) -> None:
-        """Compiles every kernel whose types are known.
+        """Compiles every kernel whose types are known, for launches that ask for `block_dim` threads in a block.
 
         A kernel in error raises at its launches, and takes no other down; it is reported as a warning here. Where no
         kernel of the module can be compiled, this raises the `CompileError` of the first.
         """
+        from gridstride import _launch
+
+        place = _device.get_device(device)
+        self._load(place, _launch.block_threads(block_dim, place))
+
+    def _load(self, place: _device.Device, block: int) -> None:
         errors: list[_native.CompileError] = []
         kernels = list(self.kernels.values())
         for kernel in kernels:
             try:
-                kernel.compile()
+                kernel.compile(place, block)
             except _native.CompileError as error:
                 errors.append(error)
         if errors and len(errors) == len(kernels):
@@ -76,6 +101,13 @@ class Module:
         return identity.digest()
 
     get_module_hash = hash_module
+
+    def get_module_identifier(self) -> str:
+        """The name of the module's files: with seven digits of its hash, or without by its option `strip_hash`."""
+        return f"wp_{self.name}" if self.options["strip_hash"] else f"wp_{self.name}_{self.hash_module().hex()[:7]}"
+
+    def mark_modified(self) -> None:
+        """Accepted for compatibility: every launch compares what the kernel is made of."""
 
     def unload(self) -> None:
         """Accepted for compatibility: compiled code is freed with its kernels."""
@@ -97,16 +129,16 @@ def get_module(name: str) -> Module:
 
 def set_module_options(options: Mapping[str, Any], module: Any = None) -> None:
     """Sets compile options of the calling module (or of `module`): `fast_math`, `mode`, `max_unroll` …"""
-    _named_module(module, sys._getframe(1)).set_options(options)
+    named_module(module, sys._getframe(1)).set_options(options)
 
 
 def get_module_options(module: Any = None) -> dict[str, Any]:
     """Compile options of the calling module (or of `module`)."""
-    found = _named_module(module, sys._getframe(1))
+    found = named_module(module, sys._getframe(1))
     return {name: _settings.get(name) if value is None else value for name, value in found.options.items()}
 
 
-def _named_module(module: Any, frame: FrameType) -> Module:
+def named_module(module: Any, frame: FrameType) -> Module:
     if isinstance(module, Module):
         return module
     if module is None:
@@ -116,12 +148,12 @@ def _named_module(module: Any, frame: FrameType) -> Module:
 
 def load_module(module: Any = None, device: Any = None, recursive: bool = False, block_dim: int | None = None) -> None:
     """Compiles the kernels of the calling module (or of `module`), with `recursive` its submodules' too."""
-    found = _named_module(module, sys._getframe(1))
-    found.load(device)
+    found = named_module(module, sys._getframe(1))
+    found.load(device, block_dim)
     if recursive:
         for name, one in list(_modules.items()):
             if name.startswith(f"{found.name}."):
-                one.load(device)
+                one.load(device, block_dim)
 
 
 def force_load(
@@ -130,7 +162,31 @@ def force_load(
     block_dim: int | None = None,
     max_workers: int | None = None,
 ) -> None:
-    """Compiles the kernels of all modules, or of the given ones."""
+    """Compiles the kernels of all modules, or of the given ones.
+
+    Args:
+        device: Where they will run; None for every device.
+        modules: Modules, or their names.
+        block_dim: Threads of a block that launches will ask for; None for those that there is code for already, or as
+            many as a launch has that does not ask.
+        max_workers: Accepted for compatibility: one kernel compiles after the other.
+
+    Raises:
+        CompileError: A module none of whose kernels can be compiled, when all others are.
+    """
+    from gridstride import _launch
+
     frame = sys._getframe(1)
-    for one in list(_modules.values()) if modules is None else [_named_module(name, frame) for name in modules]:
-        one.load(device)
+    found = list(_modules.values()) if modules is None else [named_module(name, frame) for name in modules]
+    errors = []
+    for place in _device.get_devices() if device is None else [_device.get_device(device)]:
+        for one in found:
+            asked = _launch.block_threads(block_dim, place)
+            known = sorted(n_threads for context, n_threads in one.execs if context == place.context)
+            try:
+                for block in known if block_dim is None and known else [asked]:
+                    one._load(place, block if block > 1 else 0)
+            except _native.CompileError as error:
+                errors.append(error)
+    if errors:
+        raise errors[0]

@@ -118,6 +118,8 @@ class Kernel:
     def __new__(cls, pyfunc: Callable[..., Any], name: str, annotations: dict[str, Any]) -> Kernel: ...
     @property
     def _signatures(self) -> list[list[Type]]: ...
+    @property
+    def _compiled(self) -> list[tuple[int | None, int]]: ...
 
 class Launch:
     """A recorded launch: arguments packed once. An argument that does not fit leaves it as it was."""
@@ -333,13 +335,30 @@ def set_launch_state(
     retains: bool | None = None,
     cuda: int | None = None,
     verifies: bool | None = None,
+    blocks: bool | None = None,
 ) -> None:
     """What `fast_launch` asks: the count of changes of settings, `config.print_launches`, whether the default device is
     the CPU, whether an array has `retain_grad`, the number of the CUDA device that is the default one (-1: none),
     `config.verify_cuda`. None leaves it as it is."""
 
-def compile(kernel: Kernel, arg_types: Sequence[Type], options: dict[str, Any] | None = None, rank: int = 1) -> None:
+def compile(
+    kernel: Kernel,
+    arg_types: Sequence[Type],
+    options: dict[str, Any] | None = None,
+    rank: int = 1,
+    device: Any = None,
+) -> None:
     """Compiles for contiguous arrays and launches of `rank` dimensions."""
+
+def compile_ahead(
+    kernels: Sequence[tuple[str, Kernel, Sequence[Type]]], device: str, options: dict[str, Any], arch: int | None = None
+) -> bytes:
+    """The bytes of a file of compiled kernels, by name; with `arch` PTX for that CUDA architecture."""
+
+def install_ahead(
+    file: bytes, kernels: Sequence[tuple[str, Kernel, Sequence[Type]]], device: str, options: dict[str, Any]
+) -> list[str]:
+    """Gives kernels the code of such a file; gives the names of those that it has none for."""
 
 def ir(
     kernel: Kernel,

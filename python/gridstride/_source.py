@@ -33,8 +33,10 @@ def remember(function: FunctionType) -> None:
     if lines is not _lines.get(filename):
         _lines[filename] = lines
         newest = "".join(lines)
-        if newest not in versions:
-            versions.append(newest)
+        # A text that comes back is the newest again.
+        if newest in versions:
+            versions.remove(newest)
+        versions.append(newest)
     if len(versions) > 1 or _is_new(filename):
         fitting = (version for version in reversed(versions) if _fits(function, version))
         function.__gs_text__ = next(fitting, "")  # type: ignore[attr-defined]

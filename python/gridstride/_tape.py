@@ -92,8 +92,11 @@ class Tape(_native.Tape):
         metadata: Any = None,
     ) -> None:
         """Records a launch without running it, as if it had left the arrays as they are now."""
+        from gridstride import _launch
+
         place = _device.get_device(device)
-        self._record_launch(kernel, dim, list(inputs), list(outputs), place.alias, kernel.compile_options())
+        options = kernel.launch_options(_launch.block_threads(block_dim, place))
+        self._record_launch(kernel, dim, list(inputs), list(outputs), place.alias, options)
 
     def record_func(self, backward: Callable[[], Any], arrays: Sequence[Any]) -> None:
         """Records a function that the backward pass calls at this point.
@@ -219,10 +222,10 @@ class Tape(_native.Tape):
     def launches(self) -> list[Any]:
         """What was recorded, in order."""
         return [
-            [entry[0], entry[1], 0, entry[3][: entry[2]], entry[3][entry[2] :], _device.get_device(entry[4]), 1, {}]
-            if isinstance(entry[0], Kernel)
-            else entry[1]
-            for entry in self._entries()
+            [kernel, rest[0], 0, rest[2][: rest[1]], rest[2][rest[1] :], _device.get_device(rest[3]), rest[4], {}]
+            if isinstance(kernel, Kernel)
+            else rest[0]
+            for kernel, *rest in self._entries()
         ]
 
     def get_adjoint(self, a: Any) -> Any:

@@ -107,6 +107,7 @@ class _Program:
         self,
         function: Any,
         dim: Any,
+        block_dim: int | None,
         inputs: Sequence[Any] | None,
         outputs: Sequence[Any] | None,
         device: Any,
@@ -123,7 +124,7 @@ class _Program:
             if not self.outputs:
                 raise ValueError("A list of output arguments must be provided to compute kernel Jacobians")
             arrays = [one for one in [*self.inputs, *self.outputs] if isinstance(one, array)]
-            self.device = device or (arrays[0].device if arrays else None)
+            self.options = {"device": device or (arrays[0].device if arrays else None), "block_dim": block_dim}
         self.restores = restores or self.is_kernel
         kept = self.inputs + self.outputs if self.is_kernel else self.inputs
         self.saved = [(one, one.numpy().copy()) for one in kept if isinstance(one, array)] if self.restores else []
@@ -144,7 +145,7 @@ class _Program:
         """Runs it. Gives its outputs, which the next time may overwrite."""
         try:
             if self.is_kernel:
-                _launch.launch(self.function, self.dim, self.inputs, self.outputs, device=self.device)
+                _launch.launch(self.function, self.dim, self.inputs, self.outputs, **self.options)
             else:
                 self.outputs = _listed(self.function(*self.inputs))
         except BaseException:
@@ -198,13 +199,12 @@ def jacobian(
 
     Args:
         function: A kernel, or a function of arrays and values that gives an array or several.
-        dim, inputs, outputs, device: The launch; of a function only `inputs`.
+        dim, block_dim, inputs, outputs, device: The launch; of a function only `inputs`. `max_blocks` has no effect.
         input_output_mask: Pairs of an input and an output, by number or name; left out, all.
         max_outputs_per_var: Rows to compute; the others are NaN.
         plot_jacobians: Show them (needs `matplotlib`).
         metadata: Names for messages and plots; read from the function where it is empty.
         restore_inputs: Leave the inputs of a function as they were.
-        max_blocks, block_dim: Accepted for compatibility.
 
     Returns:
         By (number of the input, number of the output), an array of the input's element type.
@@ -214,10 +214,10 @@ def jacobian(
     """
     if isinstance(function, Kernel) and not _is_backward_enabled(function):
         raise ValueError("Kernel must have backward pass enabled to compute Jacobians")
-    program = _Program(function, dim, inputs, outputs, device, restore_inputs, metadata)
+    program = _Program(function, dim, block_dim, inputs, outputs, device, restore_inputs, metadata)
     tape = Tape()
     if program.is_kernel:
-        tape.record_launch(function, dim, 0, program.inputs, program.outputs, program.device)  # type: ignore[arg-type]
+        tape.record_launch(function, dim, 0, program.inputs, program.outputs, **program.options)  # type: ignore[arg-type]
     else:
         with tape:
             program.evaluate()
@@ -269,7 +269,7 @@ def jacobian_fd(
 
     `eps` is the step, `max_inputs_per_var` says how many columns to compute; the rest is as in `jacobian`.
     """
-    program = _Program(function, dim, inputs, outputs, device, restore_inputs, metadata)
+    program = _Program(function, dim, block_dim, inputs, outputs, device, restore_inputs, metadata)
     found = {}
     try:
         if not program.is_kernel:

@@ -54,6 +54,9 @@ max_unroll: int = 16
 optimization_level: int | None = None
 default_grid_stride: bool = True
 
+enable_cpu_blocks: bool = False
+"""`block_dim` of a launch on the CPU is what `wp.block_dim()` gives in its kernel; else that is 1."""
+
 # Kept for compatibility: no meaning on this device, or not built yet.
 block_dim: int = 256
 compile_time_trace: bool = False
@@ -63,7 +66,6 @@ deterministic: DeterministicMode = DeterministicMode.NOT_GUARANTEED
 """Other than `NOT_GUARANTEED`: launches on the CPU run their threads in order, on one core."""
 deterministic_debug: bool = False
 deterministic_max_records: int | None = None
-enable_cpu_blocks: bool = False
 enable_graph_capture_module_load_by_default: bool = True
 enable_mathdx_fft: bool = False
 enable_mathdx_gemm: bool = False
@@ -104,7 +106,10 @@ class _Config(pytypes.ModuleType):
             self.__dict__["_changes"] += 1
         self.__dict__[name] = value
         _native.set_launch_state(
-            changes=self._changes, prints=bool(self.print_launches), verifies=bool(self.verify_cuda)
+            changes=self._changes,
+            prints=bool(self.print_launches),
+            verifies=bool(self.verify_cuda),
+            blocks=bool(self.enable_cpu_blocks),
         )
 
 

@@ -126,8 +126,10 @@ def main() -> None:
     alias = os.path.join(os.path.dirname(os.path.abspath(__file__)), "alias")
     os.environ["GRIDSTRIDE_SUITE"] = os.path.join(folder, module.partition(".")[0])
     os.environ["PYTHONPATH"] = os.pathsep.join([alias, *os.environ.get("PYTHONPATH", "").split(os.pathsep)])
-    package = importlib.import_module(module.partition(".")[0])
-    package.__path__.append(os.path.join(folder, module.partition(".")[0]))
+    head = module.partition(".")[0]
+    gridstride.compat.add_package(f"{head}.tests", os.path.join(folder, head, "tests"))
+    # Gridstride has examples of its own.
+    importlib.import_module(f"{head}.examples").__path__.append(os.path.join(folder, head, "examples"))
     serve(module, seconds, first)
 
 

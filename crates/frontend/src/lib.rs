@@ -31,6 +31,8 @@ pub struct Options {
     pub max_unroll: u32,
     /// Dimensions of the launch, 1 to 4.
     pub launch_rank: u32,
+    /// What `block_dim()` gives: the threads of a block that the launch asks for.
+    pub block_dim: u32,
     /// Lower what `@func_grad` and `@func_replay` registered for the functions that are called, too.
     pub gradients: bool,
 }
@@ -51,6 +53,7 @@ impl Default for Options {
             fast_math: false,
             max_unroll: 16,
             launch_rank: 1,
+            block_dim: 1,
             gradients: false,
         }
     }

@@ -3,6 +3,7 @@
 //! In: a [`Unit`] and a [`Specialization`]. Out: a loaded module, from this process, the disk cache or LLVM, whichever
 //! has it first.
 
+use crate::ahead;
 use crate::cache::DiskCache;
 use crate::counters::{Mishap, Phase, record, record_mishap, timed};
 use crate::key::Key;
@@ -48,20 +49,47 @@ pub fn load(
     let module = match read(&key, disk, &symbol) {
         Some(module) => module,
         None => {
-            let object = timed(Phase::Generated, || codegen::compile(code, unit.kernel, &special.options()))?;
-            if let Some(disk) = disk {
-                disk.write(&key, &object);
-            }
+            let object = generate(unit, special, &key, disk)?;
             timed(Phase::Loaded, || codegen::load(&object, &symbol))?
         }
     };
     Ok(keep(key, Arc::new(module)))
 }
 
-/// Loads the disk's object; one that does not link is as good as damaged.
+/// A unit's object file, from the disk cache or made for it.
+pub(crate) fn object(
+    unit: &Unit,
+    special: Specialization,
+    disk: Option<&DiskCache>,
+) -> Result<Vec<u8>, codegen::Error> {
+    let key = code_key(unit, special);
+    match disk.and_then(|disk| disk.read(&key)) {
+        Some(object) => Ok(object),
+        None => generate(unit, special, &key, disk),
+    }
+}
+
+fn generate(
+    unit: &Unit,
+    special: Specialization,
+    key: &Key,
+    disk: Option<&DiskCache>,
+) -> Result<Vec<u8>, codegen::Error> {
+    let code = unit.code()?;
+    let object = timed(Phase::Generated, || codegen::compile(code, unit.kernel, &special.options()))?;
+    if let Some(disk) = disk {
+        disk.write(key, &object);
+    }
+    Ok(object)
+}
+
+/// Loads the object of a file compiled ahead of time, or the disk's; one that does not link is as good as damaged.
 fn read(key: &Key, disk: Option<&DiskCache>, symbol: &str) -> Option<LoadedModule> {
     let start = Instant::now();
-    let object = disk?.read(key)?;
+    let object = match ahead::find(key) {
+        Some(object) => object.to_vec(),
+        None => disk?.read(key)?,
+    };
     record(Phase::Cached, start.elapsed());
     let module = timed(Phase::Loaded, || codegen::load(&object, symbol));
     module.inspect_err(|_| record_mishap(Mishap::Damaged)).ok()

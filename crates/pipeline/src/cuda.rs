@@ -3,6 +3,7 @@
 //! In: a [`Unit`] and a [`CudaSpecialization`]. Out: loaded machine code, from this process, the disk cache, or LLVM and
 //! the driver's compiler. What is kept on disk is the machine code: the driver takes longer over PTX than LLVM over IR.
 
+use crate::ahead;
 use crate::cache::DiskCache;
 use crate::counters::{Mishap, Phase, record, record_mishap, timed};
 use crate::key::Key;
@@ -74,12 +75,7 @@ pub fn load_cuda(
     let code = match read(&key, disk, device) {
         Some(code) => code,
         None => {
-            let ptx = timed(Phase::Generated, || nvptx::compile(&unit.module, unit.kernel, &options))?;
-            let image = timed(Phase::Assembled, || {
-                let options = LinkOptions { max_registers: special.max_registers, has_line_info: false };
-                link(device, &ptx.text, options)
-            })?;
-            let facts = Facts::of(&ptx);
+            let (facts, image) = generate(unit, &options, special.max_registers, device)?;
             if let Some(disk) = disk {
                 disk.write(&key, &facts.pack(&image));
             }
@@ -87,6 +83,58 @@ pub fn load_cuda(
         }
     };
     Ok(loaded().get_or_insert_default().entry(place).or_insert(Arc::new(code)).clone())
+}
+
+fn generate(
+    unit: &Unit,
+    options: &PtxOptions,
+    max_registers: u32,
+    device: &'static Device,
+) -> Result<(Facts, Vec<u8>), CudaError> {
+    let ahead = ahead::find(&ptx_key(unit, options));
+    let (facts, text) = match ahead.as_deref().and_then(Facts::unpack) {
+        Some((facts, text)) => (facts, String::from_utf8_lossy(text).into_owned()),
+        None => {
+            let ptx = timed(Phase::Generated, || nvptx::compile(&unit.module, unit.kernel, options))?;
+            (Facts::of(&ptx), ptx.text)
+        }
+    };
+    let options = LinkOptions { max_registers, has_line_info: false };
+    let image = timed(Phase::Assembled, || link(device, &text, options))?;
+    Ok((facts, image))
+}
+
+/// A unit's PTX for an architecture, as [`ahead`] keeps it.
+pub(crate) fn ptx_entry(unit: &Unit, special: CudaSpecialization, sm: u32) -> Result<(Key, Vec<u8>), codegen::Error> {
+    let options = ptx_options(special, sm, PtxOptions::default().ptx);
+    let ptx = nvptx::compile(&unit.module, unit.kernel, &options)?;
+    Ok((ptx_key(unit, &options), Facts::of(&ptx).pack(ptx.text.as_bytes())))
+}
+
+/// The name of PTX that any driver may be given which knows its version.
+fn ptx_key(unit: &Unit, options: &PtxOptions) -> Key {
+    let options = PtxOptions { ptx: 0, ..options.clone() };
+    Key::new(&[unit.module.to_string().as_bytes(), b"ptx", format!("{options:?}").as_bytes()])
+}
+
+/// A unit's entry in the disk cache, from there or made for it.
+pub(crate) fn entry(
+    unit: &Unit,
+    special: CudaSpecialization,
+    device: &'static Device,
+    disk: Option<&DiskCache>,
+) -> Result<(Key, Vec<u8>), CudaError> {
+    let options = ptx_options(special, device.properties.sm, ptx_version(driver::version()?));
+    let key = cuda_key(unit, &options, special.max_registers)?;
+    if let Some(known) = disk.and_then(|disk| disk.read(&key)) {
+        return Ok((key, known));
+    }
+    let (facts, image) = generate(unit, &options, special.max_registers, device)?;
+    let entry = facts.pack(&image);
+    if let Some(disk) = disk {
+        disk.write(&key, &entry);
+    }
+    Ok((key, entry))
 }
 
 /// A unit's PTX for a device that need not be there: the newest version that this compiler writes.
@@ -119,7 +167,10 @@ fn ptx_version((major, minor): (u32, u32)) -> u32 {
 
 fn read(key: &Key, disk: Option<&DiskCache>, device: &'static Device) -> Option<CudaCode> {
     let start = Instant::now();
-    let entry = disk?.read(key)?;
+    let entry = match ahead::find(key) {
+        Some(entry) => entry.to_vec(),
+        None => disk?.read(key)?,
+    };
     record(Phase::Cached, start.elapsed());
     let loaded =
         Facts::unpack(&entry).and_then(|(facts, image)| timed(Phase::Loaded, || facts.load(device, image)).ok());

@@ -20,6 +20,10 @@ impl Key {
         Key(*hasher.finalize().as_bytes())
     }
 
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Key> {
+        bytes.try_into().ok().map(Key)
+    }
+
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }

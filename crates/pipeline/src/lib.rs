@@ -9,8 +9,9 @@
 //! load_cuda: the same for a GPU ─> codegen::nvptx::compile ─> the driver's compiler ─> a kernel on the device
 //! ```
 //!
-//! [`cache`] keeps objects on disk, [`counters`] says how often each phase ran and how long it took.
+//! [`cache`] keeps objects on disk, [`ahead`] puts kernels compiled ahead of time into one file, [`counters`] says how often each phase ran and how long it took.
 
+pub mod ahead;
 pub mod cache;
 mod code;
 pub mod counters;

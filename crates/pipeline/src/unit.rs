@@ -36,6 +36,23 @@ pub struct Unit {
 }
 
 impl Unit {
+    /// What is known of a module that is optimized; nothing where no kernel is in it. `indexed` is as it was before.
+    pub(crate) fn of_optimized(module: Module, sources: SourceMap, indexed: [bool; MAX_RANK]) -> Option<Unit> {
+        let kernel = module.kernel()?;
+        let written = written_params(module.func(kernel));
+        Some(Unit {
+            module,
+            kernel,
+            sources,
+            written,
+            indexed,
+            facts: Vec::new(),
+            has_primer: false,
+            tapes: Vec::new(),
+            program: OnceLock::new(),
+        })
+    }
+
     /// The module that code for the CPU is made from: a kernel over thread blocks runs as a program there.
     pub fn code(&self) -> Result<&Module, codegen::Error> {
         if !self.is_over_blocks() {
@@ -184,19 +201,8 @@ fn optimize_for(lowered: frontend::Lowered, are_distinct: bool) -> Unit {
             transform::optimize(&mut module);
         }
     });
-    let kernel = module.kernel().unwrap_or_else(|| panic!("no kernel is left after optimization:\n{module}"));
-    let written = written_params(module.func(kernel));
-    Unit {
-        module,
-        kernel,
-        sources,
-        written,
-        indexed,
-        facts: Vec::new(),
-        has_primer: false,
-        tapes: Vec::new(),
-        program: OnceLock::new(),
-    }
+    assert!(module.kernel().is_some(), "no kernel is left after optimization:\n{module}");
+    Unit::of_optimized(module, sources, indexed).unwrap_or_else(|| unreachable!("there is a kernel"))
 }
 
 /// Passes every question on and measures how long sources take to read.

@@ -219,7 +219,8 @@ pub(crate) fn run_steps(job: &Prepared<'_, '_>) -> PyResult<()> {
     let Some(adjoint) = variants.adjoint() else { return job.run().map(drop) };
     // As `run` asks for it.
     let check_bounds = job.signature.has_null(job.words);
-    let key = UnitKey { options: CompileOptions { check_bounds, ..job.compile }, rank: job.grid.rank };
+    let options = CompileOptions { check_bounds, ..job.compile }.on(job.device);
+    let key = UnitKey { options, rank: job.grid.rank };
     let unit = variants.unit(job.kernel, &job.signature.types, key)?;
     let signature = |part, further: &[Type]| {
         let kernel = job.kernel.get();

@@ -9,11 +9,11 @@ use crate::bytes::Reach;
 use crate::cuda::{self, Queue};
 use crate::errors::guarded;
 use crate::function::Kernel;
-use crate::items::{Items, plain_grid};
+use crate::items::{Items, is_block, plain_grid};
 use crate::launch::{Device, Grid, Job, KERNELS, RELEASE_THREADS};
 use crate::pack::{Layout, Signature, Words, collect_args};
 use crate::plan::{Ready, UnitKey};
-use crate::state::{self, CAPTURES, ON_CPU, PRINTS, TAPES};
+use crate::state::{self, BLOCKS, CAPTURES, ON_CPU, PRINTS, TAPES};
 use crate::tape::{self, Launching};
 use pyo3::ffi::{self, PyObject};
 use pyo3::intern;
@@ -273,7 +273,8 @@ impl<'a, 'py> Given<'a, 'py> {
                 }
             }
             let is_none_or = |at: usize, object: *mut PyObject| given[at].is_null() || given[at] == object;
-            if !is_none_or(ADJOINT, ffi::Py_False()) || !is_none_or(RECORD_CMD, ffi::Py_False()) {
+            let is_usual = is_none_or(BLOCK_DIM, ffi::Py_None()) || flags & BLOCKS == 0 && is_block(given[BLOCK_DIM]);
+            if !is_none_or(ADJOINT, ffi::Py_False()) || !is_none_or(RECORD_CMD, ffi::Py_False()) || !is_usual {
                 return None;
             }
             let is_taped = flags & TAPES != 0;
@@ -485,7 +486,7 @@ impl<'a, 'py> Given<'a, 'py> {
             if in_order.is_none_or(|in_order| in_order.is_truthy().unwrap_or(true)) {
                 return Ok(None);
             }
-            kernel.options(Some(&found)).map(Some)
+            Ok(Some(kernel.options(Some(&found))?.on(self.cuda.map_or(Device::Cpu, Device::Cuda))))
         };
         if let Ok(Some(options)) = options() {
             let key = UnitKey { options, rank: self.grid.rank };

@@ -124,6 +124,13 @@ impl Kernel {
         all.map(|signature| signature.types.iter().map(|&ty| PyIrType(ty)).collect()).collect()
     }
 
+    /// What it is compiled for: the number of a CUDA device, None for the CPU, and the threads of a block.
+    #[getter]
+    fn _compiled(&self) -> Vec<(Option<u32>, u32)> {
+        let open = self.open.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        self.closed.iter().chain(open.iter()).flat_map(|signature| signature.variants.compiled()).collect()
+    }
+
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.pyfunc)
     }

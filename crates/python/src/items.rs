@@ -10,6 +10,23 @@ use runtime::abi::MAX_RANK;
 
 const MAX_EXTENT: i64 = i32::MAX as i64;
 
+/// Whether an object is an int that any device takes as the threads of a block.
+///
+/// # Safety
+/// Python's lock is held, and this is an object.
+pub(crate) unsafe fn is_block(object: *mut ffi::PyObject) -> bool {
+    const MOST: std::ffi::c_long = 1024;
+    let mut overflow = 0;
+    // SAFETY: the caller's promise; reading an int cannot fail.
+    let n = unsafe {
+        if ffi::PyLong_CheckExact(object) == 0 {
+            return false;
+        }
+        ffi::PyLong_AsLongAndOverflow(object, &mut overflow)
+    };
+    n <= MOST && overflow == 0
+}
+
 /// Arguments in a list or tuple of Python's own class.
 pub(crate) enum Items<'a, 'py> {
     List(&'a Bound<'py, PyList>),

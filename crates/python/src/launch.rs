@@ -141,7 +141,7 @@ pub(crate) fn note(
     let signature = &signature_of(kernel, &args)?;
     let mut words = Words::new();
     signature.pack(kernel.get(), &args, device.reach(), &mut words)?;
-    let key = UnitKey { options: kernel.get().options(options)?, rank: grid.rank };
+    let key = UnitKey { options: kernel.get().options(options)?.on(device), rank: grid.rank };
     let unit = signature.variants.unit(kernel, &signature.types, key)?;
     let held = || (args.iter().map(|arg| arg.clone().unbind()).collect(), n_inputs(&args, outputs));
     let written = &unit.written;
@@ -204,7 +204,8 @@ impl Prepared<'_, '_> {
         let types = &self.signature.types;
         // A kernel may be given None for an array that it then leaves alone; if it does not, that must be an exception.
         let check_bounds = self.signature.has_null(self.words);
-        let key = UnitKey { options: CompileOptions { check_bounds, ..self.compile }, rank: self.grid.rank };
+        let options = CompileOptions { check_bounds, ..self.compile }.on(self.device);
+        let key = UnitKey { options, rank: self.grid.rank };
         let job = Job { kernel: self.kernel.get(), signature: self.signature, words: self.words, grid: &self.grid };
         let py = self.kernel.py();
         match self.device {

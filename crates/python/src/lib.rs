@@ -4,6 +4,7 @@
 //! decided here that could be decided, and tested, without Python. `python/gridstride/_native.pyi` is the interface.
 
 mod adjoint;
+mod ahead;
 mod array;
 mod block_fault;
 mod blocks;
@@ -47,19 +48,28 @@ use pyo3::types::PyDict;
 
 /// Compiles a kernel for argument types, contiguous arrays and launches of one dimension, unless it is compiled.
 #[pyfunction]
-#[pyo3(signature = (kernel, arg_types, options=None, rank=1))]
+#[pyo3(signature = (kernel, arg_types, options=None, rank=1, device=None))]
 fn compile<'py>(
     kernel: &Bound<'py, PyAny>,
     arg_types: Vec<PyIrType>,
     options: Option<&Bound<'py, PyDict>>,
     rank: u32,
+    device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<()> {
     guarded(|| {
         let kernel = kernel_of(kernel)?;
+        let device = launch::parse_device(device)?;
         let types = checked_types(kernel.get(), &arg_types)?;
         let signature = kernel.get().signature(&types);
-        let key = UnitKey { options: CompileOptions::read(options)?, rank: checked_rank(rank)? };
-        signature.variants.code(kernel, &types, key, true, options).map(|_| ())
+        let key = UnitKey { options: CompileOptions::read(options)?.on(device), rank: checked_rank(rank)? };
+        match device {
+            launch::Device::Cuda(ordinal) => {
+                let cuda = plan::CudaKey::usual(ordinal, pack::Layout::BEST);
+                signature.variants.cuda_code(kernel, &types, key, cuda, options).map(|_| ())
+            }
+            launch::Device::Cpu => signature.variants.code(kernel, &types, key, true, options).map(|_| ()),
+            launch::Device::Interp => signature.variants.unit(kernel, &types, key).map(|_| ()),
+        }
     })
 }
 
@@ -74,7 +84,8 @@ pub(crate) fn cuda_code_of<'py>(
     let kernel = kernel_of(kernel)?;
     let types = checked_types(kernel.get(), arg_types)?;
     let signature = kernel.get().signature(&types);
-    let key = UnitKey { options: CompileOptions::read(options)?, rank: checked_rank(rank)? };
+    let options_on = CompileOptions::read(options)?.on(launch::Device::Cuda(device.ordinal));
+    let key = UnitKey { options: options_on, rank: checked_rank(rank)? };
     let cuda = plan::CudaKey::usual(device.ordinal, pack::Layout::BEST);
     signature.variants.cuda_code(kernel, &types, key, cuda, options)
 }
@@ -216,6 +227,8 @@ fn native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(tape::is_on_tape, m)?)?;
     m.add_function(wrap_pyfunction!(tape::overlap, m)?)?;
     m.add_function(wrap_pyfunction!(tape::record_func, m)?)?;
+    m.add_function(wrap_pyfunction!(ahead::compile_ahead, m)?)?;
+    m.add_function(wrap_pyfunction!(ahead::install_ahead, m)?)?;
     m.add_function(wrap_pyfunction!(compile, m)?)?;
     m.add_function(wrap_pyfunction!(text, m)?)?;
     m.add_function(wrap_pyfunction!(call::call, m)?)?;

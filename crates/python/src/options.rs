@@ -1,5 +1,6 @@
 //! Options of a kernel, from a dictionary.
 
+use crate::launch::Device;
 use frontend::Options;
 use pipeline::cache::{DiskCache, default_dir};
 use pyo3::exceptions::{PyRuntimeWarning, PyTypeError};
@@ -20,6 +21,8 @@ pub(crate) struct CompileOptions {
     pub(crate) check_finite: bool,
     pub(crate) fast_math: bool,
     pub(crate) max_unroll: u32,
+    /// Threads of a block that the launch asks for; 0 for what its device has by default.
+    pub(crate) block_dim: u32,
 }
 
 impl CompileOptions {
@@ -31,6 +34,7 @@ impl CompileOptions {
             check_finite: false,
             fast_math: false,
             max_unroll: 16,
+            block_dim: 0,
         };
         let Some(options) = options else { return Ok(found) };
         let py = options.py();
@@ -46,7 +50,19 @@ impl CompileOptions {
             let wrong = |_| PyTypeError::new_err("`max_unroll` must be an int of 0 or more");
             found.max_unroll = value.extract().map_err(wrong)?;
         }
+        if let Some(value) = options.get_item(intern!(py, "block_dim"))? {
+            found.block_dim = value.extract()?;
+        }
         Ok(found)
+    }
+
+    /// For a launch on a device: what it leaves open is what that device does.
+    pub(crate) fn on(self, device: Device) -> CompileOptions {
+        const CUDA_BLOCK: u32 = 256;
+        match device {
+            Device::Cuda(_) if self.block_dim == 0 => CompileOptions { block_dim: CUDA_BLOCK, ..self },
+            _ => self,
+        }
     }
 
     pub(crate) fn for_rank(self, rank: u32) -> Options {
@@ -57,6 +73,7 @@ impl CompileOptions {
             fast_math: self.fast_math,
             max_unroll: self.max_unroll,
             launch_rank: rank,
+            block_dim: self.block_dim.max(1),
             gradients: false,
         }
     }

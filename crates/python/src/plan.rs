@@ -30,6 +30,14 @@ pub(crate) struct Variants {
     units: Mutex<Vec<(UnitKey, Outcome<Unit>)>>,
     codes: Mutex<Vec<(UnitKey, bool, Outcome<Ready>)>>,
     cuda: Mutex<Vec<(UnitKey, CudaKey, Outcome<CudaReady>)>>,
+    /// Code that others took the place of: plans may still lead to it.
+    retired: Mutex<Retired>,
+}
+
+#[derive(Default)]
+struct Retired {
+    codes: Vec<Outcome<Ready>>,
+    cuda: Vec<Outcome<CudaReady>>,
 }
 
 /// What code for a GPU depends on besides the IR.
@@ -258,6 +266,25 @@ impl Variants {
         };
         lock(&self.cuda).push((key, cuda, outcome.clone()));
         outcome.map_err(|failure| failure.raise(py))
+    }
+
+    /// The devices (None: the CPU) and threads of a block that there is code for.
+    pub(crate) fn compiled(&self) -> Vec<(Option<u32>, u32)> {
+        let block = |key: &UnitKey| key.options.block_dim.max(1);
+        let codes = lock(&self.codes);
+        let cuda = lock(&self.cuda);
+        let on_cpu = codes.iter().filter(|(.., outcome)| outcome.is_ok()).map(|(key, ..)| (None, block(key)));
+        let on_gpus = cuda.iter().filter(|(.., outcome)| outcome.is_ok());
+        on_cpu.chain(on_gpus.map(|(key, cuda, _)| (Some(cuda.ordinal), block(key)))).collect()
+    }
+
+    /// From now on launches run this unit. What compiled code there is stays, for who runs it.
+    pub(crate) fn install(&self, key: UnitKey, unit: Arc<Unit>) {
+        lock(&self.units).insert(0, (key, Ok(unit)));
+        // Found in order; code that was found stays where it is.
+        let mut retired = lock(&self.retired);
+        retired.codes.extend(lock(&self.codes).extract_if(.., |(known, ..)| *known == key).map(|(.., code)| code));
+        retired.cuda.extend(lock(&self.cuda).extract_if(.., |(known, ..)| *known == key).map(|(.., code)| code));
     }
 
     /// The unit or why there is none; an error where Python was interrupted meanwhile, which says nothing of the kernel.

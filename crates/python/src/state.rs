@@ -20,12 +20,14 @@ pub(crate) const RETAINS: u32 = 8;
 pub(crate) const CAPTURES: u32 = 16;
 /// Launches on a GPU are waited for, `config.verify_cuda`.
 pub(crate) const VERIFIES: u32 = 32;
+/// A launch on the CPU may say how many threads a block has, `config.enable_cpu_blocks`.
+pub(crate) const BLOCKS: u32 = 64;
 
 /// Notes what has changed: the count of changes of settings, `config.print_launches`, whether the default device is the
 /// CPU, whether an array has `retain_grad`, the number of the CUDA device that is the default one (-1: none),
-/// `config.verify_cuda`.
+/// `config.verify_cuda`, `config.enable_cpu_blocks`.
 #[pyfunction]
-#[pyo3(signature = (*, changes=None, prints=None, on_cpu=None, retains=None, cuda=None, verifies=None))]
+#[pyo3(signature = (*, changes=None, prints=None, on_cpu=None, retains=None, cuda=None, verifies=None, blocks=None))]
 pub(crate) fn set_launch_state(
     changes: Option<u64>,
     prints: Option<bool>,
@@ -33,6 +35,7 @@ pub(crate) fn set_launch_state(
     retains: Option<bool>,
     cuda: Option<i32>,
     verifies: Option<bool>,
+    blocks: Option<bool>,
 ) {
     if let Some(changes) = changes {
         CHANGES.store(changes, Ordering::Relaxed);
@@ -40,7 +43,8 @@ pub(crate) fn set_launch_state(
     if let Some(cuda) = cuda {
         CUDA.store(cuda, Ordering::Relaxed);
     }
-    for (flag, value) in [(PRINTS, prints), (ON_CPU, on_cpu), (RETAINS, retains), (VERIFIES, verifies)] {
+    let flags = [(PRINTS, prints), (ON_CPU, on_cpu), (RETAINS, retains), (VERIFIES, verifies), (BLOCKS, blocks)];
+    for (flag, value) in flags {
         if let Some(value) = value {
             set_flag(flag, value);
         }

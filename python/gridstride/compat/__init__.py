@@ -122,6 +122,17 @@ def install() -> None:
     gridstride._src = internals  # type: ignore[attr-defined]
 
 
+def add_package(name: str, folder: str) -> None:
+    """Puts a package from a folder beside Warp's own, `warp.NAME`: Warp's tests, say. For after `install`."""
+    spec = importlib.util.spec_from_file_location(name, f"{folder}/__init__.py", submodule_search_locations=[folder])
+    if spec is None or spec.loader is None:
+        raise ModuleNotFoundError(f"there is no package in {folder}")
+    parent, _, last = name.rpartition(".")
+    package = sys.modules[name] = importlib.util.module_from_spec(spec)
+    setattr(importlib.import_module(parent), last, package)
+    spec.loader.exec_module(package)
+
+
 def run(program: str, arguments: Sequence[str]) -> None:
     """Runs a program file as `python PROGRAM ARGUMENTS` would, with `install` in force."""
     import os

@@ -158,8 +158,8 @@ impl Tape {
         self.shared.read(|state| state.entries.len())
     }
 
-    /// Every entry: (kernel, dim, number of inputs, arguments, device) of a launch, (name, backward, reads, writes) of
-    /// a function.
+    /// Every entry: (kernel, dim, number of inputs, arguments, device, threads of a block) of a launch, (name, backward,
+    /// reads, writes) of a function.
     fn _entries<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         report::entries(py, &self.shared)
     }

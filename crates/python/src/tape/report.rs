@@ -13,9 +13,9 @@ pub(crate) fn entries<'py>(py: Python<'py>, tape: &Shared) -> PyResult<Bound<'py
             Entry::Launch(launch) => {
                 let extents = &launch.grid.bounds.extents[..launch.grid.rank as usize];
                 let args = PyList::new(py, launch.args.iter().map(|arg| arg.bind(py)))?;
-                (&launch.kernel, PyTuple::new(py, extents)?, launch.n_inputs, args, device_name(launch.device))
-                    .into_pyobject(py)
-                    .map(Bound::into_any)
+                let (dim, device) = (PyTuple::new(py, extents)?, device_name(launch.device));
+                let block_dim = launch.key.options.block_dim.max(1);
+                (&launch.kernel, dim, launch.n_inputs, args, device, block_dim).into_pyobject(py).map(Bound::into_any)
             }
             Entry::Func(func) => {
                 let list = |arrays: &[Py<PyAny>]| PyList::new(py, arrays.iter().map(|array| array.bind(py)));

@@ -8,8 +8,7 @@ import gridstride.compat
 
 del sys.modules["warp"]
 gridstride.compat.install()
-package = importlib.import_module("warp")
-package.__path__.append(os.environ["GRIDSTRIDE_SUITE"])
+gridstride.compat.add_package("warp.tests", os.path.join(os.environ["GRIDSTRIDE_SUITE"], "tests"))
 # Gridstride has examples of its own.
 examples = importlib.import_module("warp.examples")
 examples.__path__.append(os.path.join(os.environ["GRIDSTRIDE_SUITE"], "examples"))

@@ -12,7 +12,7 @@ pub(super) const ROWS: &[Row] = &[
     own("select", "cond, value_if_false, value_if_true", |lower, call| choose(lower, call, [2, 1])),
     own("cast", "a, dtype", cast),
     own("copy", "a", |_, call| Ok(call.arg(0).operand.clone())),
-    own("block_dim", "", |_, _| Ok(Operand::Static(HostValue::Scalar(Scalar::I32, ir::Const(1))))),
+    own("block_dim", "", block_dim),
     own("breakpoint", "", |_, _| Ok(Operand::NONE)),
     own("int", "x?", |lower, call| convert(lower, call, Type::i32())),
     own("float", "x?", |lower, call| convert(lower, call, Type::f32())),
@@ -171,6 +171,12 @@ fn isinstance(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
         };
     }
     Ok(Operand::Static(HostValue::Bool(holds)))
+}
+
+/// The threads of a block, as the launch says; known when compiling.
+fn block_dim(lower: &mut Lower<'_, '_>, _: &Call<'_>) -> Result<Operand> {
+    let n_threads = ir::Const(lower.unit.options.block_dim.into());
+    Ok(Operand::Static(HostValue::Scalar(Scalar::I32, n_threads)))
 }
 
 /// The items of one sequence, or of several arguments, as a tuple.
