@@ -3,8 +3,10 @@
 import math
 import warnings
 
+import inputs
 import numpy as np
 from numba import cuda, float32
+from one import Clock
 
 
 @cuda.jit
@@ -58,37 +60,44 @@ def segment_sum(x, offsets, o):
 
 def run(bench):
     warnings.filterwarnings("ignore")
-    wait = cuda.synchronize
     cuda.current_context()
+    event = lambda: cuda.event(timing=True)  # noqa: E731
+    clock = Clock(event, lambda one: one.record(), milliseconds, cuda.synchronize)
     n = bench.size(1 << 28, 1 << 16)
     if bench.wants("saxpy"):
         x = cuda.to_device(np.ones(n, np.float32))
         y, o = cuda.device_array_like(x), cuda.device_array_like(x)
         two = np.float32(2)
-        bench.once("cold saxpy", lambda: saxpy[n // 256, 256](two, x, y, o), wait)
-        bench.rate("saxpy", lambda: saxpy[n // 256, 256](two, x, y, o), wait, 12e-9 * n, "GB/s")
+        bench.once("cold saxpy", lambda: saxpy[n // 256, 256](two, x, y, o), clock)
+        bench.rate("saxpy", lambda: saxpy[n // 256, 256](two, x, y, o), clock, 12e-9 * n, "GB/s", o.copy_to_host)
         del x, y, o
     if bench.wants("launch"):
         a, b, c = (cuda.to_device(np.zeros(1, np.float32)) for _ in range(3))
-        bench.time("launch", lambda: five[1, 32](a, b, c, np.float32(2), 3), wait, n=bench.size(3000, 10))
+        bench.time("launch", lambda: five[1, 32](a, b, c, np.float32(2), 3), clock, n=bench.size(3000, 10))
     if bench.wants("jacobi"):
         n = bench.size(16384, 256)
-        u = cuda.to_device(np.random.rand(n, n).astype(np.float32))
-        v = cuda.device_array_like(u)
+        u = cuda.to_device(inputs.noise((n, n)))
+        v = cuda.to_device(np.zeros((n, n), np.float32))
         run = lambda: jacobi[(n // 32, n // 8), (32, 8)](u, v)  # noqa: E731
-        bench.rate("jacobi", run, wait, 8e-9 * n * n, "GB/s")
+        bench.rate("jacobi", run, clock, 8e-9 * n * n, "GB/s", v.copy_to_host)
     if bench.wants("nbody"):
         n = bench.size(131072, 512)
-        x, m = cuda.to_device(np.random.rand(n, 3).astype(np.float32)), cuda.to_device(np.ones(n, np.float32))
+        x, m = cuda.to_device(inputs.noise((n, 3))), cuda.to_device(np.ones(n, np.float32))
         acc = cuda.device_array_like(x)
         for name, fast in (("nbody", False), ("nbody, fast math", True)):
             kernel = cuda.jit(fastmath=fast)(gravity)
             args = (x, m, acc, np.float32(1), np.float32(1e-4))
             run = lambda kernel=kernel, args=args: kernel[n // 256, 256](*args)  # noqa: E731
-            bench.rate(name, run, wait, 1e-9 * n * n, "Ginter/s", n=2, warm=1)
+            bench.rate(name, run, clock, 1e-9 * n * n, "Ginter/s", acc.copy_to_host, n=2, warm=1)
     if bench.wants("segments"):
         n = bench.size(1 << 20, 1 << 8)
-        offsets = cuda.to_device(np.arange(0, 64 * n + 1, 64, dtype=np.int32))
-        x, o = cuda.to_device(np.random.rand(64 * n).astype(np.float32)), cuda.to_device(np.zeros(n, np.float32))
-        run = lambda: segment_sum[n // 256, 256](x, offsets, o)  # noqa: E731
-        bench.rate("segments of 64", run, wait, 256e-9 * n, "GB/s")
+        for name, offsets in inputs.segments(n):
+            x, o = cuda.to_device(inputs.noise(offsets[-1])), cuda.to_device(np.zeros(n, np.float32))
+            args = (x, cuda.to_device(offsets), o)
+            run = lambda args=args: segment_sum[n // 256, 256](*args)  # noqa: E731
+            bench.rate(name, run, clock, 4e-9 * x.size, "GB/s", o.copy_to_host)
+
+
+def milliseconds(begin, end):
+    end.synchronize()
+    return cuda.event_elapsed_time(begin, end)

@@ -5,9 +5,4 @@ import warp_style
 
 
 def run(bench):
-    wp.config.quiet = True
-    wp.init()
-    wp.set_device("cuda:0")
-    wp.zeros(1)
-    wp.synchronize()
     warp_style.run(wp, bench)

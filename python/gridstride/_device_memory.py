@@ -109,7 +109,8 @@ def fill(one: Any, value: bytes) -> None:
     _run(_recorded.FILLS[one.ndim - 1].func, _as_bits(one), element, one.device)
 
 
-def _overlap(one: Any, other: Any) -> bool:
+def overlaps(one: Any, other: Any) -> bool:
+    """Whether two arrays' memory may have bytes in common."""
     one, other = (item.data if isinstance(item, _indexed.indexedarray) else item for item in (one, other))
     if not (isinstance(one, _array.array) and isinstance(other, _array.array)):
         # The buckets of a Fabric array may be anywhere.
@@ -150,7 +151,7 @@ def copy(dst: Any, src: Any, stream: Any = None) -> None:
         if target is not dst:
             copy(dst, target)
         return None
-    if _overlap(dst, src):
+    if overlaps(dst, src):
         packed = _temporary(src)
         copy(packed, src)
         src = packed

@@ -266,8 +266,9 @@ def launch_blocks(
     dynamic_shared: int = 0,
     device: str | None = None,
     options: dict[str, Any] | None = None,
+    stream: CudaStream | None = None,
 ) -> None:
-    """Runs a kernel over thread blocks: `grid` blocks of `block` threads, x first.
+    """Runs a kernel over thread blocks: `grid` blocks of `block` threads, x first; on a GPU in the order of a stream.
 
     `dynamic_shared` bytes of shared memory are there besides what the kernel asks for. A barrier that not all threads
     of a block reach raises `KernelFault`; with the option `checked` the device "interp" finds races too.

@@ -4,8 +4,8 @@
     >>> float(wp.utils.array_sum(a))
     6.0
 
-They run in NumPy, on a copy of arrays that are on a GPU. All raise `RuntimeError` for arrays whose types or sizes do
-not fit.
+On a GPU they run there, in kernels whose results have the same bits in every run; on the CPU in NumPy, which also does
+what crosses devices. All raise `RuntimeError` for arrays whose types or sizes do not fit.
 """
 
 from __future__ import annotations
@@ -55,6 +55,15 @@ def _write_back(one: Any, view: np.ndarray) -> None:
         one._store(view.reshape(one.shape + getattr(one.dtype, "_shape_", ())))
 
 
+def _gpu(*arrays: Any) -> Any:
+    """The kernels for arrays on one GPU; None for others."""
+    if not arrays[0].device.is_cuda:
+        return None
+    from gridstride._parallel import arrays as gpu
+
+    return gpu if gpu.fit(*arrays) else None
+
+
 def _same_type(what: str, first: Any, second: Any) -> None:
     if first._type != second._type:
         names = f"{first.dtype.__name__} vs {second.dtype.__name__}"
@@ -88,6 +97,9 @@ def array_scan(in_array: array, out_array: array, inclusive: bool = True) -> Non
 
 
 def _scan(in_array: array, out_array: array, inclusive: bool) -> None:
+    if gpu := _gpu(in_array, out_array):
+        gpu.array_scan(in_array, out_array, inclusive)
+        return
     values = in_array._np()
     sums = np.cumsum(values, axis=0, dtype=values.dtype)
     with _contents(out_array) as (out,):
@@ -123,19 +135,41 @@ def _reduce(products: np.ndarray, rank: int, axis: int | None, count: int) -> np
 
 def _deliver(name: str, sums: np.ndarray, out: array | None, dtype: Any, axis: int | None) -> Any:
     """A NumPy value, or an array of the sums."""
-    if out is None and axis is None:
-        return sums.reshape(getattr(dtype, "_shape_", ()))[()]
     inner = getattr(dtype, "_shape_", ())
-    shape = sums.shape[: sums.ndim - len(inner)]
+    if out is None and axis is None:
+        return sums.reshape(inner)[()]
+    out = _target(name, sums.shape[: sums.ndim - len(inner)], out, dtype, "cpu")
+    with _contents(out) as (view,):
+        view[...] = sums.reshape(view.shape)
+    return out
+
+
+def _target(name: str, shape: tuple[int, ...], out: array | None, dtype: Any, device: Any) -> array:
+    """The array that sums go to, a new one if none is given."""
     if out is None:
-        out = _create.empty(shape, dtype, "cpu")
+        return _create.empty(shape, dtype, device)
     if out._type != dtype.__gs_type__:
         raise RuntimeError(f"{name}() out array should have type {dtype.__name__}")
     if out.size != math.prod(shape):
         raise RuntimeError(f"{name}() out array should have shape {shape}")
-    with _contents(out) as (view,):
-        view[...] = sums.reshape(view.shape)
     return out
+
+
+def _sums_on_gpu(name: str, factors: list[array], out: array | None, axis: int | None, count: int, dtype: Any) -> Any:
+    """Sums of arrays on one GPU as `_deliver` gives them; None where the arrays are elsewhere."""
+    gpu = _gpu(*factors, *([] if out is None else [out]))
+    if gpu is None:
+        return None
+    source = factors[0]
+    shape = (1,) if axis is None else (*source.shape[:axis], 1, *source.shape[axis + 1 :])
+    target = _target(name, shape, out, dtype, source.device)
+    packed = target if target.is_contiguous else _create.empty(target.shape, dtype, source.device)
+    gpu.array_sums(factors, packed, axis, count, name == "array_inner")
+    if packed is not target:
+        gpu.copy(target, packed)
+    if out is None and axis is None:
+        return target.numpy().reshape(getattr(dtype, "_shape_", ()))[()]
+    return target
 
 
 def array_sum(values: array, out: array | None = None, value_count: int | None = None, axis: int | None = None) -> Any:
@@ -147,6 +181,9 @@ def array_sum(values: array, out: array | None = None, value_count: int | None =
     axis, count = _reduction("array_sum", values.shape, value_count, axis)
 
     def forward() -> Any:
+        found = _sums_on_gpu("array_sum", [values], out, axis, count, values.dtype)
+        if found is not None:
+            return found
         source = values._np()
         # float64 while summing, so that long sums of float32 stay exact to the last digits.
         wide = source.astype(np.float64) if source.dtype.kind == "f" else source
@@ -172,9 +209,12 @@ def array_inner(a: array, b: array, out: array | None = None, count: int | None 
     kept: list[Any] = []
 
     def forward() -> Any:
-        x, y = a._np(), b._np()
         if out is not None and _native.is_recording():
-            kept[:] = [x.copy(), y.copy()]
+            kept[:] = [a._np().copy(), b._np().copy()]
+        found = _sums_on_gpu("array_inner", [a, b], out, axis, count, a.dtype._wp_scalar_type_)
+        if found is not None:
+            return found
+        x, y = a._np(), b._np()
         products = np.multiply(x, y, dtype=np.float64 if x.dtype.kind == "f" else None)
         products = products.sum(axis=tuple(range(a.ndim, x.ndim)))
         sums = _reduce(products, a.ndim, axis, count).astype(x.dtype)
@@ -221,26 +261,31 @@ def array_cast(in_array: array, out_array: array, count: int | None = None) -> N
     Arrays of different ranks, or whose elements have different numbers of components, are cast component by component
     in row-major order; `count` then counts elements of `in_array`.
     """
-    if in_array.ndim == out_array.ndim and in_array.dtype._length_ == out_array.dtype._length_:
+    is_flat = in_array.ndim != out_array.ndim or in_array.dtype._length_ != out_array.dtype._length_
+    if not is_flat:
         if in_array.ndim > 1 and in_array.shape != out_array.shape:
             raise RuntimeError(f"Array shapes do not match ({in_array.shape} vs {out_array.shape})")
         if count is not None and in_array.ndim > 1 and count != in_array.size:
             raise RuntimeError("Partial cast is not supported for arrays with more than one dimension")
-        source, target = in_array._np(), out_array._np()
-        count = in_array.shape[0] if count is None or in_array.ndim > 1 else count
-        if count > min(len(source), len(target)):
-            sizes = f"input size ({len(source)}) or output size ({len(target)})"
-            raise RuntimeError(f"Cast count ({count}) exceeds the {sizes}")
+        sizes = (in_array.shape[0], out_array.shape[0])
+        count = sizes[0] if count is None or in_array.ndim > 1 else count
+        n_components = count * math.prod(in_array.shape[1:]) * in_array.dtype._length_
     else:
         count = (in_array.size if count is None else count) * in_array.dtype._length_
-        flat = out_array if out_array.is_contiguous else None
-        if flat is None:
+        if not out_array.is_contiguous:
             raise RuntimeError("a cast to another number of components needs a contiguous output")
-        source, target = in_array._np().reshape(-1), out_array._np().reshape(-1)
-        if count > min(source.size, target.size):
-            sizes = f"input size ({source.size}) or output size ({target.size})"
-            raise RuntimeError(f"Cast count ({count}) exceeds the {sizes}")
+        sizes = (in_array.size * in_array.dtype._length_, out_array.size * out_array.dtype._length_)
+        n_components = count
+    if count > min(sizes):
+        raise RuntimeError(f"Cast count ({count}) exceeds the input size ({sizes[0]}) or output size ({sizes[1]})")
     _native.before_write(out_array, "array_cast")
+    gpu = _gpu(in_array, out_array)
+    if gpu and in_array.is_contiguous and out_array.is_contiguous:
+        gpu.array_cast(in_array, out_array, n_components)
+        return
+    source, target = in_array._np(), out_array._np()
+    if is_flat:
+        source, target = source.reshape(-1), target.reshape(-1)
     with np.errstate(over="ignore", invalid="ignore"):
         target[:count] = source[:count].astype(target.dtype)
     _write_back(out_array, target)
@@ -262,6 +307,9 @@ def radix_sort_pairs(keys: array, values: array, count: int, begin_bit: int = 0,
         raise RuntimeError(f"Invalid radix sort bit range [{begin_bit}, {end_bit}) for {width}-bit keys")
     for one in (keys, values):
         _native.before_write(one, "radix_sort_pairs")
+    if gpu := _gpu(keys, values):
+        gpu.sort_pairs(keys, values, count, begin_bit, end_bit)
+        return
     with _contents(keys, values) as (all_keys, all_values):
         k, v = all_keys[:count], all_values[:count]
         order = np.argsort(_bits(k, begin_bit, end_bit), kind="stable")
@@ -321,16 +369,20 @@ def segmented_sort_pairs(
         raise RuntimeError("Array storage must be large enough to contain 2*count elements")
     if keys.dtype not in (_types.int32, _types.float32) or values.dtype is not _types.int32:
         raise RuntimeError(f"Unsupported data type: {keys.dtype.__name__}")
-    first = starts._np().tolist()
-    last = first[1:] if ends is None else ends._np().tolist()
-    segments = list(zip(first, last, strict=False))
-    for index, (start, end) in enumerate(segments):
-        if not 0 <= start <= end <= count:
-            raise ValueError(f"Invalid segment range at index {index}: [{start}, {end}) of {count} elements")
+    first = starts._np()
+    first, last = (first[:-1], first[1:]) if ends is None else (first, ends._np())
+    wrong = np.flatnonzero((first < 0) | (first > last) | (last > count))
+    if wrong.size:
+        index = wrong[0]
+        found = f"[{first[index]}, {last[index]}) of {count} elements"
+        raise ValueError(f"Invalid segment range at index {index}: {found}")
     for one in (keys, values):
         _native.before_write(one, "segmented_sort_pairs")
+    if gpu := _gpu(keys, values):
+        gpu.sort_segments(keys, values, first, last)
+        return
     with _contents(keys, values) as (k, v):
-        for start, end in segments:
+        for start, end in zip(first.tolist(), last.tolist(), strict=True):
             order = np.argsort(k[start:end], kind="stable")
             k[start:end], v[start:end] = k[start:end][order], v[start:end][order]
 
@@ -356,6 +408,11 @@ def runlength_encode(
         raise RuntimeError(f"Unsupported data type: {values.dtype.__name__}")
     if count > min(run_values.size, run_lengths.size):
         raise RuntimeError(f"Output array storage sizes must be at least equal to value_count ({count})")
+    on_gpu = [one for one in (values, run_values, run_lengths, run_count) if one is not None]
+    if gpu := _gpu(*on_gpu):
+        counts = _create.empty(1, _types.int32, values.device) if run_count is None else run_count
+        gpu.encode_runs(values, run_values, run_lengths, counts, count)
+        return int(counts.numpy()[0]) if run_count is None else run_count
     source = values._np()[:count]
     starts = np.flatnonzero(np.concatenate([[True], source[1:] != source[:-1]])) if source.size else np.zeros(0, int)
     n = len(starts)

@@ -133,6 +133,7 @@ fn transform(module: &mut Module, pass: &str) -> Result<(), String> {
         "merge_arm_loads" => each(module, transform::merge_arm_loads),
         "split_at_zero" => each(module, transform::split_at_zero),
         "unroll_loops" => each(module, transform::unroll_loops),
+        "unroll_own_arrays" => each(module, transform::unroll_own_arrays),
         "widen_indices" => each(module, transform::widen_indices),
         "split_at_thread" => each(module, |func| transform::split_at_thread(func, 0)),
         _ => {

@@ -1,7 +1,7 @@
 //! `launch_blocks`: launches over a grid of thread blocks.
 
 use crate::block_fault::block_fault;
-use crate::cuda;
+use crate::cuda::{self, CudaStream, Queue};
 use crate::errors::guarded;
 use crate::fault::{Launched, fault_error};
 use crate::function::Kernel;
@@ -27,9 +27,10 @@ const MAX_SHARED: i64 = 227 << 10;
 const FIRST_PIECE: i64 = 1 << 18;
 const PIECE_TIME: Duration = Duration::from_millis(20);
 
-/// Runs `kernel` once per thread of `grid` blocks of `block` threads, x first.
+/// Runs `kernel` once per thread of `grid` blocks of `block` threads, x first; on a GPU in the order of a stream, the
+/// current one if none is given.
 #[pyfunction]
-#[pyo3(signature = (kernel, grid, block, inputs, dynamic_shared=0, device=None, options=None))]
+#[pyo3(signature = (kernel, grid, block, inputs, dynamic_shared=0, device=None, options=None, stream=None))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn launch_blocks<'py>(
     kernel: &Bound<'py, PyAny>,
@@ -39,6 +40,7 @@ pub(crate) fn launch_blocks<'py>(
     dynamic_shared: i64,
     device: Option<&Bound<'py, PyAny>>,
     options: Option<&Bound<'py, PyDict>>,
+    stream: Option<&Bound<'py, CudaStream>>,
 ) -> PyResult<()> {
     guarded(|| {
         let kernel = kernel_of(kernel)?;
@@ -75,7 +77,14 @@ pub(crate) fn launch_blocks<'py>(
                 let block = code_block(bounds.n_threads().unwrap_or(1));
                 let cuda = CudaKey { block, ..CudaKey::usual(ordinal, signature.layout(&words)) };
                 let ready = signature.variants.cuda_code(kernel, &signature.types, key, cuda, options)?;
-                cuda::submit_blocks(kernel.py(), &ready, signature, &words, &bounds)?;
+                let queue = Queue::of(cuda::device(ordinal)?, stream);
+                for &(_, other) in &packed.streams {
+                    cuda::order(queue.stream, other, true)?;
+                }
+                cuda::submit_blocks(kernel.py(), &ready, signature, &words, &bounds, queue)?;
+                for &(_, other) in &packed.streams {
+                    cuda::order(queue.stream, other, false)?;
+                }
                 cuda::keep_while_captured(args);
                 return Ok(());
             }

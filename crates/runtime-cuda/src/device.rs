@@ -7,7 +7,7 @@ use crate::memory::Dead;
 use crate::stream::{RawStream, Stream};
 use cudarc::driver::sys::{self, CUcontext, CUdevice, CUdevice_attribute, CUmemoryPool, CUstream};
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
 /// Oldest devices that PTX is made for.
@@ -35,6 +35,8 @@ pub struct Device {
     has_other_streams: AtomicBool,
     /// Streams that others made and that are not ordered with the legacy default stream.
     foreign: Mutex<Vec<usize>>,
+    /// Bits of the devices whose kernels use memory here, or once did.
+    peers: AtomicU64,
     n_captures: AtomicUsize,
     /// Memory that was given up while a graph was being captured: the graph may use it at every launch.
     pub(crate) dead: Mutex<Vec<Dead>>,
@@ -60,6 +62,11 @@ impl Device {
         DEVICES.get(ordinal as usize)?.get()?.as_ref().ok().copied()
     }
 
+    /// Every device in use.
+    pub(crate) fn all_opened() -> impl Iterator<Item = &'static Device> {
+        (0..MAX_DEVICES as u32).filter_map(Device::opened)
+    }
+
     fn open(ordinal: u32) -> Result<&'static Device, Error> {
         let handle = driver::handle(ordinal)?;
         let properties = driver::properties(ordinal)?;
@@ -83,6 +90,7 @@ impl Device {
             current_kept: Mutex::default(),
             has_other_streams: AtomicBool::new(false),
             foreign: Mutex::default(),
+            peers: AtomicU64::new(0),
             n_captures: AtomicUsize::new(0),
             dead: Mutex::default(),
             faults: Faults::default(),
@@ -91,11 +99,9 @@ impl Device {
             device.pool = Some(device.make_pool()?);
         }
         let device: &'static Device = device;
-        let own = Stream::new(device, 0)?;
+        let own = Stream::ordered(device, 0)?;
         device.current.store(own.raw().0, Ordering::Release);
         let _ = device.own.set(own);
-        // The first stream is the device's own: only later ones are others.
-        device.has_other_streams.store(false, Ordering::Relaxed);
         Ok(device)
     }
 
@@ -189,6 +195,12 @@ impl Device {
         self.has_other_streams.load(Ordering::Relaxed)
     }
 
+    /// Devices whose kernels may use memory here.
+    pub(crate) fn peers(&self) -> impl Iterator<Item = &'static Device> {
+        let bits = self.peers.load(Ordering::Relaxed);
+        (0..u64::BITS).filter(move |ordinal| bits >> ordinal & 1 == 1).filter_map(Device::opened)
+    }
+
     // Captures.
 
     #[inline]
@@ -234,6 +246,9 @@ impl Device {
 
     /// Lets kernels here read and write memory of `peer` that is not from its pool, or no longer.
     pub fn set_peer_access(&self, peer: &Device, is_enabled: bool) -> Result<(), Error> {
+        if is_enabled {
+            peer.peers.fetch_or(1 << self.ordinal, Ordering::Relaxed);
+        }
         let _entered = self.enter()?;
         // SAFETY: the context of another device.
         let result = unsafe {

@@ -131,11 +131,12 @@ impl Device {
             match dead.1 {
                 How::Pool => cu!(cuMemFreeAsync(dead.0, self.stream_to_free_on()?)),
                 How::Plain => {
-                    self.wait_for_foreign(null_mut())?;
+                    self.wait_for_others(null_mut())?;
                     cu!(cuMemFree_v2(dead.0))
                 }
                 How::Host => {
-                    cu!(cuCtxSynchronize())?;
+                    // Every device reaches it.
+                    Device::all_opened().try_for_each(Device::synchronize)?;
                     cu!(cuMemFreeHost(dead.0 as *mut _))
                 }
             }
@@ -145,15 +146,18 @@ impl Device {
     /// The stream whose order is that of all work. On the legacy default stream, which is in order with every stream of
     /// ours, a free is in order with them all.
     fn stream_to_free_on(&'static self) -> Result<sys::CUstream, Error> {
-        if !self.has_other_streams() {
-            return Ok(self.own_stream().raw().0);
-        }
-        self.wait_for_foreign(null_mut())?;
-        Ok(null_mut())
+        let stream = if self.has_other_streams() { null_mut() } else { self.own_stream().raw().0 };
+        self.wait_for_others(stream)?;
+        Ok(stream)
     }
 
-    /// Makes a stream wait for the streams of others, which the legacy default stream is not in order with.
-    fn wait_for_foreign(&'static self, stream: sys::CUstream) -> Result<(), Error> {
+    /// Makes a stream wait for what the legacy default stream is not in order with: streams that others made, and other
+    /// devices that use memory here.
+    fn wait_for_others(&'static self, stream: sys::CUstream) -> Result<(), Error> {
+        for peer in self.peers() {
+            let all = if peer.has_other_streams() { null_mut() } else { peer.own_stream().raw().0 };
+            RawStream(stream, self).wait_for(RawStream(all, peer))?;
+        }
         for foreign in self.foreign_streams() {
             let event = Event::new(self, EventOptions::default())?;
             let is_there = event.record(RawStream(foreign as sys::CUstream, self)).is_ok();

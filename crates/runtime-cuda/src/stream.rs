@@ -32,7 +32,17 @@ unsafe impl Sync for RawStream {}
 impl Stream {
     /// A stream in order with the legacy default stream. Lower numbers go first, within what the device has.
     pub fn new(device: &'static Device, priority: i32) -> Result<Stream, Error> {
+        let made = Stream::ordered(device, priority)?;
+        // Memory that was freed on the device's own stream so far may be used here next. A graph frees none.
+        if !device.is_capturing() {
+            made.raw().wait_for(device.own_stream().raw())?;
+        }
         device.note_other_stream();
+        Ok(made)
+    }
+
+    /// As `new`, for the device's first stream.
+    pub(crate) fn ordered(device: &'static Device, priority: i32) -> Result<Stream, Error> {
         Stream::make(device, priority, CUstream_flags::CU_STREAM_DEFAULT)
     }
 
@@ -140,7 +150,7 @@ impl RawStream {
 
     /// Later work here waits for what is on `other` now.
     pub fn wait_for(self, other: RawStream) -> Result<(), Error> {
-        if self.0 == other.0 {
+        if self.0 == other.0 && self.1.ordinal == other.1.ordinal {
             return Ok(());
         }
         let event = Event::new(other.1, EventOptions::default())?;

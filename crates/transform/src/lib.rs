@@ -45,7 +45,7 @@ pub use split_at_thread::split_at_thread;
 pub use split_at_zero::split_at_zero;
 pub use stage_reads::stage_reads;
 pub use unify_returns::unify_returns;
-pub use unroll_loops::unroll_loops;
+pub use unroll_loops::{unroll_loops, unroll_own_arrays};
 pub use widen_indices::widen_indices;
 
 use ir::{Function, Module, verify};

@@ -17,7 +17,7 @@ use crate::copy::Copies;
 use crate::exits::{all, loop_exits};
 use crate::replace::Replacements;
 use crate::simplify::rounds;
-use ir::{Attr, Const, Function, Inst, InstId, Op, PathElem, RegionId, Type, Value};
+use ir::{Attr, Const, Function, Inst, InstId, Op, PathElem, RegionId, Type, Value, ValueDef};
 
 /// Most rounds of a loop that is written out.
 const MAX_ROUNDS: i128 = 64;
@@ -25,28 +25,41 @@ const MAX_ROUNDS: i128 = 64;
 /// Most instructions that one loop becomes.
 const MAX_INSTS: usize = 3000;
 
+/// Whether a loop with this counter and these instructions is to be unrolled.
+type Wanted = fn(&Function, Value, &[InstId]) -> bool;
+
 /// Unrolls the loops of a function, inner ones first.
 pub fn unroll_loops(func: &mut Function) -> Changed {
+    unroll(func, |func, _, insts| insts.iter().any(|&id| indexes(func.inst(id))))
+}
+
+/// Unrolls loops that index the thread's own arrays by their counter, so that LLVM keeps these in registers: on a GPU
+/// they lie in the device's memory otherwise.
+pub fn unroll_own_arrays(func: &mut Function) -> Changed {
+    unroll(func, |func, counter, insts| insts.iter().any(|&id| indexes_own_array(func, func.inst(id), counter)))
+}
+
+fn unroll(func: &mut Function, wanted: Wanted) -> Changed {
     let mut replacements = Replacements::default();
     let body = func.body;
-    let changed = unroll_in(func, body, &mut replacements);
+    let changed = unroll_in(func, body, wanted, &mut replacements);
     replacements.apply(func);
     Changed(changed)
 }
 
-fn unroll_in(func: &mut Function, region: RegionId, replacements: &mut Replacements) -> bool {
+fn unroll_in(func: &mut Function, region: RegionId, wanted: Wanted, replacements: &mut Replacements) -> bool {
     let mut changed = false;
     let insts = std::mem::take(&mut func.regions[region.index()].insts);
     let mut out = Vec::with_capacity(insts.len());
     for id in insts {
         for inner in func.inst(id).regions.clone() {
-            if unroll_in(func, inner, replacements) {
+            if unroll_in(func, inner, wanted, replacements) {
                 changed = true;
                 // What is copied next must not name results that are gone.
                 replacements.apply(func);
             }
         }
-        match counters(func, id) {
+        match counters(func, id, wanted) {
             Some(counters) => {
                 write_out(func, id, &counters, &mut out, replacements);
                 changed = true;
@@ -59,7 +72,7 @@ fn unroll_in(func: &mut Function, region: RegionId, replacements: &mut Replaceme
 }
 
 /// The counter's values, where the loop is to be unrolled.
-fn counters(func: &Function, id: InstId) -> Option<Vec<i128>> {
+fn counters(func: &Function, id: InstId, wanted: Wanted) -> Option<Vec<i128>> {
     let inst = func.inst(id);
     if inst.op != Op::For {
         return None;
@@ -75,12 +88,46 @@ fn counters(func: &Function, id: InstId) -> Option<Vec<i128>> {
     if !(1..=MAX_ROUNDS).contains(&n) || !runs_to_its_end || insts.len() * n as usize > MAX_INSTS {
         return None;
     }
-    insts.iter().any(|&id| indexes(func.inst(id))).then(|| (0..n).map(|k| lo + k * step).collect())
+    wanted(func, func.region(body).params[0], &insts).then(|| (0..n).map(|k| lo + k * step).collect())
 }
 
 /// Whether an instruction asks for a component by a number known at run time only.
 fn indexes(inst: &Inst) -> bool {
     matches!(inst.op, Op::ExtractDyn | Op::InsertDyn) || inst.path().contains(&PathElem::Dynamic)
+}
+
+/// Whether it reads or writes an array of the thread's own at a place that the counter and constants tell.
+fn indexes_own_array(func: &Function, inst: &Inst, counter: Value) -> bool {
+    if !matches!(inst.op, Op::Load | Op::Store) {
+        return false;
+    }
+    let Some((_, rank)) = func.ty(inst.operands[0]).as_array() else { return false };
+    let (array, indices, ..) = inst.access(rank as usize);
+    let ValueDef::Result(made, _) = func.def(array) else { return false };
+    func.inst(made).op == Op::LocalArray
+        && indices.iter().all(|&index| is_known(func, index))
+        && indices.iter().any(|&index| follows(func, index, counter))
+}
+
+/// Whether counters of loops and constants tell a value.
+fn is_known(func: &Function, value: Value) -> bool {
+    match func.def(value) {
+        ValueDef::Param(..) => true,
+        ValueDef::Result(id, _) => {
+            let inst = func.inst(id);
+            inst.op == Op::Const || is_index_math(inst.op) && inst.operands.iter().all(|&one| is_known(func, one))
+        }
+    }
+}
+
+fn follows(func: &Function, value: Value, counter: Value) -> bool {
+    let ValueDef::Result(id, _) = func.def(value) else { return value == counter };
+    let inst = func.inst(id);
+    is_index_math(inst.op) && inst.operands.iter().any(|&one| follows(func, one, counter))
+}
+
+fn is_index_math(op: Op) -> bool {
+    matches!(op, Op::Cast | Op::Add | Op::Sub | Op::Mul | Op::Shl)
 }
 
 fn write_out(

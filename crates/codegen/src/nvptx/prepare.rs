@@ -1,7 +1,7 @@
 //! What is done to a kernel's IR for GPUs only, before anything is lowered.
 //!
-//! In: an optimized module. Out: the same, with loops in the form that a GPU runs fastest: those over all other threads
-//! without a test, what a warp reads together by way of shared memory, reads several rounds at a time and not behind
+//! In: an optimized module. Out: the same, with loops in the form that a GPU runs fastest: those over the thread's own
+//! arrays written out, those over all other threads without a test, what a warp reads together by way of shared memory, reads several rounds at a time and not behind
 //! branches, and indices in 64 bits.
 
 use super::PtxOptions;
@@ -15,7 +15,11 @@ pub(super) struct Step {
 }
 
 /// In this order. From `stage_reads` on a kernel over threads has ops over blocks: a GPU's threads are in such anyway.
-pub(super) const STEPS: [Step; 6] = [
+pub(super) const STEPS: [Step; 7] = [
+    Step {
+        run: |func, _| transform::unroll_own_arrays(func),
+        loops: Some("is written out, so that the thread's own arrays are in registers"),
+    },
     Step { run: split_at_thread, loops: Some("compares with the thread's index in the 256 rounds around it only") },
     Step {
         run: |func, _| transform::split_at_zero(func),

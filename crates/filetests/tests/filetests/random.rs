@@ -42,9 +42,10 @@ proptest! {
         prop_assert_eq!(&interpret(&module, main, &args), &expected, "unify_returns\n{}\n{}", before, module);
         let _ = transform::inline_calls(&mut module);
         prop_assert_eq!(&interpret(&module, main, &args), &expected, "inline_calls\n{}\n{}", before, module);
-        let more: [transform::Pass; 5] = [
+        let more: [transform::Pass; 6] = [
             ("split_at_zero", transform::split_at_zero),
             ("unroll_loops", transform::unroll_loops),
+            ("unroll_own_arrays", transform::unroll_own_arrays),
             ("merge_arm_loads", transform::merge_arm_loads),
             ("batch_reads", transform::batch_reads),
             ("widen_indices", transform::widen_indices),

@@ -3,7 +3,7 @@
 //! A launch returns when the driver has it. Checks that fail write a record, which is read when something has waited for
 //! the device; the launch's kernel, arguments and shape are kept until then.
 
-use super::{device, order, raised};
+use super::{CudaStream, device, order, raised};
 use crate::block_fault::block_fault;
 use crate::fault::{Launched, fault_error};
 use crate::function::Kernel;
@@ -47,6 +47,16 @@ impl Queue {
     pub(crate) fn current(device: &'static Device) -> Queue {
         Queue { stream: device.current_stream(), is_plain: device.is_current_plain() }
     }
+
+    /// The stream that is given, or the current one.
+    pub(crate) fn of(device: &'static Device, stream: Option<&Bound<'_, CudaStream>>) -> Queue {
+        match stream {
+            Some(stream) => {
+                Queue { stream: stream.get().raw(), is_plain: stream.get().is_ours() && !device.is_capturing() }
+            }
+            None => Queue::current(device),
+        }
+    }
 }
 
 /// A launch whose checks have not been looked at.
@@ -71,12 +81,7 @@ impl Prepared<'_, '_> {
     pub(crate) fn run_on_gpu(&self, ordinal: u32, key: UnitKey) -> PyResult<Arc<CudaReady>> {
         let py = self.kernel.py();
         let device = device(ordinal)?;
-        let queue = match self.stream {
-            Some(stream) => {
-                Queue { stream: stream.get().raw(), is_plain: stream.get().is_ours() && !device.is_capturing() }
-            }
-            None => Queue::current(device),
-        };
+        let queue = Queue::of(device, self.stream);
         let layout = self.signature.layout(self.words);
         let mut cuda = CudaKey { block: self.block, ..CudaKey::usual(ordinal, layout) };
         let code =
@@ -149,17 +154,17 @@ fn sent(py: Python<'_>, ready: &CudaReady, queue: Queue, result: Result<(), Erro
 /// Most blocks of a grid along each dimension.
 const MAX_GRID: [i64; 3] = [i32::MAX as i64, 65535, 65535];
 
-/// Puts a launch over thread blocks onto the device's current stream.
+/// Puts a launch over thread blocks onto its stream.
 pub(crate) fn submit_blocks(
     py: Python<'_>,
     ready: &CudaReady,
     signature: &Signature,
     words: &[u64],
     bounds: &BlockBounds,
+    queue: Queue,
 ) -> PyResult<()> {
     let code = &*ready.code;
     let device = code.kernel.device();
-    let queue = Queue::current(device);
     if bounds.grid.iter().zip(MAX_GRID).any(|(&n_blocks, most)| n_blocks > most) {
         let (kernel, grid) = (ready.name, bounds.grid);
         let text = format!("kernel `{kernel}`: a grid of {grid:?} blocks is more than the {MAX_GRID:?} of a GPU");

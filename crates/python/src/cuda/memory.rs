@@ -129,6 +129,11 @@ fn cuda_copy(
         // SAFETY: the package passes the addresses and sizes of arrays.
         return unsafe { stream.copy((to, dst), (from, src), n_bytes) }.map_err(raised);
     }
+    if to.is_capturing() && stream.is_capturing().map_err(raised)? {
+        // The graph knows its own work alone: whoever launches it orders it with other devices.
+        // SAFETY: as above.
+        return unsafe { stream.copy((to, dst), (from, src), n_bytes) }.map_err(raised);
+    }
     // After what the source's device has to do, and before what it does next.
     let other = from.current_stream();
     stream.wait_for(other).map_err(raised)?;

@@ -59,10 +59,13 @@ class DeviceNDArray(_native.Array):
 
     @property
     def _host(self) -> np.ndarray[Any, Any]:
-        return _memory.read(self._memory, self._is_host)
+        return self._read(0)
 
-    def _write(self, values: Any) -> None:
-        _memory.write(self._memory, self._is_host, values)
+    def _read(self, stream: Any) -> np.ndarray[Any, Any]:
+        return _memory.read(self._memory, self._is_host, stream or self.stream)
+
+    def _write(self, values: Any, stream: Any = 0) -> None:
+        _memory.write(self._memory, self._is_host, values, stream or self.stream)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -129,14 +132,15 @@ class DeviceNDArray(_native.Array):
             raise NotImplementedError(f"D->H copy not implemented for negative strides: {self.strides}")
         if ary is None:
             if self._dtype == self._memory.dtype:
-                found = self._host
+                found = self._read(stream)
                 if found is not self._memory and found.nbytes == found.base.nbytes:
                     return found
                 return found.copy(order="F" if self.is_f_contiguous() and not self.is_c_contiguous() else "C")
             ary = np.empty(self.shape, self._dtype)
         elif isinstance(ary, np.ndarray):
             self._check(ary, "copy_to_host")
-        ary[...] = self._host
+        if not _memory.read_into(self._memory, ary, stream or self.stream):
+            ary[...] = self._read(stream)
         return ary
 
     def copy_to_device(self, ary: Any, stream: Any = 0) -> None:
@@ -151,11 +155,11 @@ class DeviceNDArray(_native.Array):
             self._check(ary._memory, "copy_to_device")
             if ary.strides != self.strides and ary.ndim:
                 raise ValueError(f"incompatible strides: {self.strides} vs. {ary.strides}")
-            self._write(ary._host)
+            self._write(ary._read(stream), stream)
             return
         source = np.asanyarray(ary)
         self._check(source, "copy_to_device")
-        self._write(source)
+        self._write(source, stream)
 
     def _check(self, other: np.ndarray[Any, Any], what: str) -> None:
         if other.size != self.size:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gridstride import _native
-from gridstride.numba.cuda import _devices
+from gridstride.numba.cuda import _devices, _queue
 
 
 class _Owner:
@@ -71,8 +71,8 @@ def _span(memory: np.ndarray[Any, Any]) -> tuple[int, int, int]:
     return first + low, high - low + memory.itemsize, -low
 
 
-def read(memory: np.ndarray[Any, Any], is_host: bool) -> np.ndarray[Any, Any]:
-    """An array's elements for the host: the memory itself where the host reads it, once the device is done."""
+def read(memory: np.ndarray[Any, Any], is_host: bool, stream: Any = 0) -> np.ndarray[Any, Any]:
+    """An array's elements for the host: the memory itself where the host reads it, once the stream is done."""
     ordinal = _devices.gpu()
     if ordinal is None or memory.size == 0:
         return memory
@@ -81,23 +81,51 @@ def read(memory: np.ndarray[Any, Any], is_host: bool) -> np.ndarray[Any, Any]:
         return memory
     address, n_bytes, before = _span(memory)
     raw = np.empty(n_bytes, np.uint8)
-    _native.cuda_download(ordinal, raw.__array_interface__["data"][0], address, n_bytes)
+    _native.cuda_download(ordinal, raw.__array_interface__["data"][0], address, n_bytes, stream=_queue.queue(stream))
     return np.ndarray(memory.shape, memory.dtype, raw, before, memory.strides)
 
 
-def write(memory: np.ndarray[Any, Any], is_host: bool, values: Any) -> None:
+def read_into(memory: np.ndarray[Any, Any], host: Any, stream: Any) -> bool:
+    """Puts a copy to page-locked memory of the host onto a stream, where all fits; whether it did."""
+    if not stream or not _is_pinned_twin(host, memory):
+        return False
+    address, n_bytes, _ = _span(memory)
+    ordinal, to = _devices.gpu(), host.__array_interface__["data"][0]
+    _native.cuda_download(ordinal, to, address, n_bytes, waits=False, stream=_queue.queue(stream))
+    return True
+
+
+def write(memory: np.ndarray[Any, Any], is_host: bool, values: Any, stream: Any = 0) -> None:
     """Sets an array's elements."""
-    host = read(memory, is_host) if is_host or _devices.gpu() is None else _staged(memory)
+    if stream and not is_host and _is_pinned_twin(values, memory):
+        address, n_bytes, _ = _span(memory)
+        ordinal, source = _devices.gpu(), values.__array_interface__["data"][0]
+        _native.cuda_upload(ordinal, address, source, n_bytes, True, _queue.queue(stream))
+        return
+    host = read(memory, is_host, stream) if is_host or _devices.gpu() is None else _staged(memory, stream)
     host[...] = values
     if host is not memory and memory.size:
         address, n_bytes, _ = _span(memory)
         raw = host.base if isinstance(host.base, np.ndarray) else host
-        _native.cuda_upload(_devices.gpu(), address, raw.__array_interface__["data"][0], n_bytes)
+        source = raw.__array_interface__["data"][0]
+        _native.cuda_upload(_devices.gpu(), address, source, n_bytes, stream=_queue.queue(stream))
 
 
-def _staged(memory: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _is_pinned_twin(host: Any, memory: np.ndarray[Any, Any]) -> bool:
+    """Whether an array of the host is page-locked and lies as an array of the GPU does, in one piece."""
+    return (
+        _devices.gpu() is not None
+        and isinstance(host, np.ndarray)
+        and (host.dtype, host.shape, host.strides) == (memory.dtype, memory.shape, memory.strides)
+        and host.size > 0
+        and _span(memory)[1:] == (memory.nbytes, 0)
+        and _native.cuda_place(host.__array_interface__["data"][0]) == "pinned"
+    )
+
+
+def _staged(memory: np.ndarray[Any, Any], stream: Any) -> np.ndarray[Any, Any]:
     """Host memory for all bytes that an array spans; what lies between its elements is kept."""
     address, n_bytes, before = _span(memory) if memory.size else (0, 0, 0)
     if n_bytes != memory.nbytes:
-        return read(memory, False)
+        return read(memory, False, stream)
     return np.ndarray(memory.shape, memory.dtype, np.empty(n_bytes, np.uint8), before, memory.strides)

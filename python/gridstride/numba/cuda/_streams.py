@@ -1,26 +1,31 @@
 """Streams, events and deferred clean-up.
 
 Launches and copies on the CPU device are done when the call returns, so that a stream there is only a name: waiting for
-it is waiting for nothing. On a GPU the launches of all streams are one queue, in the order of the calls.
+it is waiting for nothing. On a GPU streams are CUDA's, each in its own order and all of them in order with the default
+one. A copy that is given a stream and page-locked memory of the host goes on while the program does; every other copy
+is done when it returns.
 """
 
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from gridstride import _native
-from gridstride.numba.cuda import _devices
+from gridstride.numba.cuda import _devices, _queue
 
 
 class Stream:
     """A queue of launches and copies."""
 
-    def __init__(self, handle: int = 0, is_external: bool = False) -> None:
+    def __init__(self, handle: int = 0, is_external: bool = False, queue: Any = None) -> None:
         self.handle = handle
         self.external = is_external
+        self._queue = queue
+        self._callbacks: threading.Thread | None = None
 
     def __int__(self) -> int:
         return self.handle
@@ -35,13 +40,22 @@ class Stream:
     def __hash__(self) -> int:
         return hash(self.handle)
 
+    def __cuda_stream__(self) -> tuple[int, int]:
+        """The protocol of CUDA's Python libraries."""
+        return (0, self.handle)
+
     def __repr__(self) -> str:
-        names = {0: "<Default CUDA stream on cpu>", 1: "<Legacy default CUDA stream on cpu>"}
-        return names.get(self.handle, f"<CUDA stream {self.handle} on cpu>")
+        place = _devices.launch_device()
+        names = {0: f"<Default CUDA stream on {place}>", 1: f"<Legacy default CUDA stream on {place}>"}
+        return names.get(self.handle, f"<CUDA stream {self.handle} on {place}>")
 
     def synchronize(self) -> None:
         """Waits until everything on the stream is done."""
-        _devices.synchronize()
+        queue = _queue.queue(self)
+        if queue is None:
+            _devices.synchronize()
+        else:
+            queue.synchronize()
 
     @contextlib.contextmanager
     def auto_synchronize(self) -> Iterator[Stream]:
@@ -50,15 +64,37 @@ class Stream:
         self.synchronize()
 
     def add_callback(self, callback: Callable[[Any, int, Any], Any], arg: Any = None) -> None:
-        """Calls `callback(stream, status, arg)` when what is on the stream now is done."""
-        callback(self, 0, arg)
+        """Calls `callback(stream, status, arg)` when what is on the stream now is done, on a GPU in another thread."""
+        if _devices.gpu() is None:
+            callback(self, 0, arg)
+            return
+        moment, before = Event(timing=False), self._callbacks
+        moment.record(self)
+
+        def wait() -> None:
+            if before is not None:
+                before.join()
+            moment.synchronize()
+            callback(self, 0, arg)
+
+        self._callbacks = threading.Thread(target=wait, daemon=True)
+        self._callbacks.start()
 
     def async_done(self) -> Any:
         """A future of asyncio that is done when what is on the stream now is done."""
         import asyncio
 
-        future = asyncio.get_running_loop().create_future()
-        future.set_result(self)
+        loop = asyncio.get_running_loop()
+        future = loop.create_future()
+
+        def done(*_: Any) -> None:
+            if not future.done():
+                future.set_result(self)
+
+        if _devices.gpu() is None:
+            done()
+        else:
+            self.add_callback(lambda *_: loop.call_soon_threadsafe(done))
         return future
 
 
@@ -68,6 +104,9 @@ _next_handle = 16
 def stream() -> Stream:
     """A new stream."""
     global _next_handle
+    if _devices.gpu() is not None:
+        made = _queue.make()
+        return Stream(made.handle, queue=made)
     _next_handle += 1
     return Stream(_next_handle)
 
@@ -84,12 +123,13 @@ def legacy_default_stream() -> Stream:
 
 def per_thread_default_stream() -> Stream:
     """CUDA's default stream of the calling thread."""
-    return Stream(2)
+    return external_stream(2)
 
 
 def external_stream(ptr: int) -> Stream:
     """A stream that another library made."""
-    return Stream(ptr, is_external=True)
+    queue = _queue.make(ptr) if _devices.gpu() is not None and ptr > 1 else None
+    return Stream(ptr, is_external=True, queue=queue)
 
 
 class Event:
@@ -106,10 +146,8 @@ class Event:
         if ordinal is None:
             self._moment = time.perf_counter()
         else:
-            from gridstride import _device
-
             self._event = _native.CudaEvent(ordinal, self.timing)
-            self._event.record(_device.get_device(f"cuda:{ordinal}").stream)
+            self._event.record(_queue.queue(stream) or _queue.device().stream)
 
     def synchronize(self) -> None:
         """Waits for the moment."""
@@ -118,6 +156,8 @@ class Event:
 
     def wait(self, stream: Any = 0) -> None:
         """Makes a stream wait for the moment."""
+        if self._event is not None:
+            (_queue.queue(stream) or _queue.device().stream).wait_event(self._event)
 
     def query(self) -> bool:
         """Whether the moment has passed."""

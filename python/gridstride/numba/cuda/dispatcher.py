@@ -25,6 +25,7 @@ from gridstride.numba.cuda import _lambdas, _signatures
 from gridstride.numba.cuda._arguments import Back, convert
 from gridstride.numba.cuda._configuration import ForAll, LaunchConfiguration, dim3
 from gridstride.numba.cuda._devices import gpu, launch_device, synchronize
+from gridstride.numba.cuda._queue import queue
 from gridstride.numba.errors import DeprecationError, NumbaInvalidConfigWarning, of_fault
 
 _MISSING_CONFIG = """
@@ -209,7 +210,8 @@ class Dispatcher(_native.Function):
         options = self._options if self._stamp == settings.__dict__["_changes"] else self._compile_options()
         try:
             where = device or launch_device()
-            _native.launch_blocks(kernel, launch.griddim, launch.blockdim, values, launch.sharedmem, where, options)
+            grid, block, shared = launch.griddim, launch.blockdim, launch.sharedmem
+            _native.launch_blocks(kernel, grid, block, values, shared, where, options, queue(launch.stream))
             if options["checked"]:
                 # What the launch did wrong is the launch's exception.
                 synchronize()

@@ -1,0 +1,102 @@
+"""Running sums: each tile's sum, the running sums of these, then every tile from where it begins.
+
+A tile is what a block takes: each warp scans rows of 128 elements, four neighbors a thread, then the warps' sums are
+scanned. The elements are read twice and written once; sums are added in one order, whatever the machine.
+
+    Sengupta, Harris, Zhang & Owens, "Scan Primitives for GPU Computing" (2007).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gridstride import _parallel
+from gridstride.numba import cuda
+
+THREADS = _parallel.THREADS
+WARPS = THREADS // 32
+ROWS = 4
+ROW = 128
+SPAN = ROWS * ROW
+TILE = WARPS * SPAN
+ALL = 0xFFFFFFFF
+
+
+def scan(source: Any, out: Any, is_inclusive: bool, device: Any) -> None:
+    """Writes the running sums of `source` to `out`, which has its type and may be the same array."""
+    n = source.shape[0]
+    n_tiles = _parallel.blocks(n, TILE)
+    starts = _parallel.temporary(n_tiles, source.dtype, device)
+    if n_tiles > 1:
+        _parallel.run(tile_sums, n_tiles, device, source, starts, n)
+        scan(starts, starts, False, device)
+    else:
+        starts.zero_()
+    _parallel.run(scan_tiles, n_tiles, device, source, out, starts, n, is_inclusive)
+
+
+@cuda.jit
+def tile_sums(source, sums, n):
+    """Each tile's sum."""
+    warps = cuda.shared.array(WARPS, dtype=source.dtype)
+    thread = cuda.threadIdx.x
+    begin = cuda.blockIdx.x * TILE + thread
+    total = source.dtype.type(0)
+    for k in range(TILE // THREADS):
+        i = begin + k * THREADS
+        if i < n:
+            total += source[i]
+    total = source.dtype.type(total)
+    for step in range(5):
+        total = source.dtype.type(total + cuda.shfl_down_sync(ALL, total, 16 >> step))
+    if thread % 32 == 0:
+        warps[thread // 32] = total
+    cuda.syncthreads()
+    if thread == 0:
+        total = warps[0]
+        for k in range(1, WARPS):
+            total += warps[k]
+        sums[cuda.blockIdx.x] = total
+
+
+@cuda.jit
+def scan_tiles(source, out, starts, n, is_inclusive):
+    """Each tile's running sums, from where it begins."""
+    warps = cuda.shared.array(WARPS, dtype=source.dtype)
+    kept = cuda.local.array(4 * ROWS, dtype=source.dtype)
+    thread = cuda.threadIdx.x
+    lane, warp = thread % 32, thread // 32
+    begin = cuda.blockIdx.x * TILE + warp * SPAN + 4 * lane
+    zero = source.dtype.type(0)
+    # Before the thread's four neighbors of a row: the rows before, the lanes before.
+    before = zero
+    for row in range(ROWS):
+        total = zero
+        for k in range(4):
+            i = begin + row * ROW + k
+            value = source[i] if i < n else zero
+            kept[4 * row + k] = total if not is_inclusive else total + value
+            total += value
+        scanned = source.dtype.type(total)
+        for step in range(5):
+            other = cuda.shfl_up_sync(ALL, scanned, 1 << step)
+            if lane >= 1 << step:
+                scanned = source.dtype.type(scanned + other)
+        lanes = cuda.shfl_up_sync(ALL, scanned, 1)
+        if lane == 0:
+            lanes = zero
+        for k in range(4):
+            kept[4 * row + k] += before + lanes
+        before += cuda.shfl_sync(ALL, scanned, 31)
+    if lane == 0:
+        warps[warp] = before
+    cuda.syncthreads()
+    first = starts[cuda.blockIdx.x]
+    for k in range(WARPS):
+        if k < warp:
+            first += warps[k]
+    for row in range(ROWS):
+        for k in range(4):
+            i = begin + row * ROW + k
+            if i < n:
+                out[i] = first + kept[4 * row + k]

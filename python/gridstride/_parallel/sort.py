@@ -1,0 +1,186 @@
+"""Radix sort of keys with their values: stable, eight bits a pass, least first.
+
+A pass counts the digits of each tile, scans the counts, and puts every key where its digit and its rank among equal
+digits say. Within a tile the keys go through shared memory first, so that neighbors are written together. Floats are
+sorted by bits that order as they do: every NaN last, the two zeros equal.
+
+    Merrill & Grimshaw, "High Performance and Scalable Radix Sorting" (2011).
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from gridstride import _array, _parallel, _types
+from gridstride._parallel.scan import scan
+from gridstride.numba import cuda, int32, uint32, uint64
+
+THREADS = _parallel.THREADS
+WARPS = THREADS // 32
+ITEMS = 16
+SPAN = 32 * ITEMS
+TILE = WARPS * SPAN
+BITS = 8
+DIGITS = 1 << BITS
+ALL = 0xFFFFFFFF
+
+
+def sort_pairs(keys: Any, values: Any, n: int, bits: range, kind: str, device: Any) -> None:
+    """Sorts the first `n` keys and values by some bits of the keys. Both arrays have `2 * n` elements.
+
+    `kind` says how keys are ordered: "f" as floats, "i" as signed and "u" as unsigned integers.
+    """
+    n_tiles = _parallel.blocks(n, TILE)
+    counts = _parallel.temporary(DIGITS * n_tiles, _types.int32, device)
+    keys, values = raw(keys), raw(values)
+    count, scatter = _kernels(keys.dtype.__gs_type__.size, values.dtype.__gs_type__.size, kind)
+    source, target = (keys[:n], values[:n]), (keys[n : 2 * n], values[n : 2 * n])
+    for first in range(bits.start, bits.stop, BITS):
+        mask = (1 << min(BITS, bits.stop - first)) - 1
+        _parallel.run(count, n_tiles, device, source[0], counts, n, first, mask)
+        scan(counts, counts, False, device)
+        _parallel.run(scatter, n_tiles, device, *source, *target, counts, n, first, mask)
+        source, target = target, source
+    if source[0].ptr != keys.ptr:
+        for into, done in zip(target, source, strict=True):
+            _array.array.assign(into, done)
+
+
+def raw(one: Any) -> Any:
+    """The elements' bits."""
+    size = one.dtype.__gs_type__.size
+    bits = _types.uint32 if size == 4 else _types.uint64
+    return _array.make(bits, one.ptr or 0, (one.size,), (size,), one, one._place)
+
+
+@functools.cache
+def ordering(size: int, kind: str) -> Any:
+    """A function that makes of a key's bits an unsigned integer that orders as the key does."""
+    Key = uint32 if size == 4 else uint64
+    sign = 1 << (8 * size - 1)
+    # All bits of the exponent.
+    infinity = 0x7F800000 if size == 4 else 0x7FF0000000000000
+    everything = 2 * sign - 1
+    is_float, is_signed = kind == "f", kind == "i"
+
+    @cuda.jit(device=True)
+    def ordered(key):
+        if is_float:
+            magnitude = key & Key(sign - 1)
+            if magnitude > Key(infinity):
+                key = Key(everything)
+            elif magnitude == Key(0) or (key & Key(sign)) == Key(0):
+                key = magnitude | Key(sign)
+            else:
+                key = ~key
+        if is_signed:
+            key = key ^ Key(sign)
+        return Key(key)
+
+    return ordered
+
+
+@functools.cache
+def _kernels(key_size: int, value_size: int, kind: str) -> tuple[Any, Any]:
+    Key, Value, Wide = (uint32 if size == 4 else uint64 for size in (key_size, value_size, max(key_size, value_size)))
+    ordered = ordering(key_size, kind)
+
+    @cuda.jit(device=True)
+    def digit(key, first, mask):
+        return int32((ordered(key) >> Key(first)) & Key(mask))
+
+    @cuda.jit
+    def count_digits(keys, counts, n, first, mask):
+        """How often each digit is in each tile: counts of one digit lie together."""
+        held = cuda.shared.array(DIGITS, dtype=int32)
+        thread, tile = cuda.threadIdx.x, cuda.blockIdx.x
+        held[thread] = 0
+        cuda.syncthreads()
+        for k in range(ITEMS):
+            i = tile * TILE + k * THREADS + thread
+            if i < n:
+                cuda.atomic.add(held, digit(keys[i], first, mask), 1)
+        cuda.syncthreads()
+        counts[thread * cuda.gridDim.x + tile] = held[thread]
+
+    @cuda.jit
+    def scatter(keys, values, out_keys, out_values, starts, n, first, mask):
+        """Puts a tile's keys and values where they belong. Warps take pieces of the tile, lanes neighbors."""
+        seen = cuda.shared.array((WARPS, DIGITS), dtype=int32)
+        sums = cuda.shared.array(WARPS, dtype=int32)
+        offsets = cuda.shared.array(DIGITS, dtype=int32)
+        moved = cuda.shared.array(TILE, dtype=Wide)
+        own = cuda.local.array(ITEMS, dtype=Key)
+        places = cuda.local.array(ITEMS, dtype=int32)
+        targets = cuda.local.array(ITEMS, dtype=int32)
+        thread, tile = cuda.threadIdx.x, cuda.blockIdx.x
+        lane, warp = thread % 32, thread // 32
+        begin = tile * TILE + warp * SPAN + lane
+        for k in range(WARPS):
+            seen[k, thread] = 0
+        cuda.syncthreads()
+        # Ranks among equal digits of the warp's piece. What is past the end has no digit: it is in nobody's way.
+        for k in range(ITEMS):
+            i = begin + k * 32
+            is_there = i < n
+            own[k] = keys[i] if is_there else Key(0)
+            mine = digit(own[k], first, mask)
+            equal = uint32(cuda.ballot_sync(ALL, is_there))
+            for bit in range(BITS):
+                is_set = ((mine >> bit) & 1) == 1
+                votes = cuda.ballot_sync(ALL, is_set)
+                equal = uint32(equal & uint32(votes if is_set else ~votes))
+            rank = cuda.popc(equal & cuda.lanemask_lt())
+            before = seen[warp, mine]
+            cuda.syncwarp()
+            if is_there and rank == 0:
+                seen[warp, mine] = before + cuda.popc(equal)
+            cuda.syncwarp()
+            places[k] = before + rank
+        cuda.syncthreads()
+        # Thread d has digit d: where it begins in each warp's piece, and in the tile.
+        total = int32(0)
+        for k in range(WARPS):
+            here = seen[k, thread]
+            seen[k, thread] = total
+            total = int32(total + here)
+        scanned = total
+        for step in range(5):
+            other = cuda.shfl_up_sync(ALL, scanned, 1 << step)
+            if lane >= 1 << step:
+                scanned = int32(scanned + other)
+        if lane == 31:
+            sums[warp] = scanned
+        cuda.syncthreads()
+        start = int32(scanned - total)
+        for k in range(WARPS):
+            if k < warp:
+                start = int32(start + sums[k])
+        for k in range(WARPS):
+            seen[k, thread] += start
+        offsets[thread] = starts[thread * cuda.gridDim.x + tile] - start
+        cuda.syncthreads()
+        for k in range(ITEMS):
+            places[k] += seen[warp, digit(own[k], first, mask)]
+            if begin + k * 32 < n:
+                moved[places[k]] = Wide(own[k])
+        cuda.syncthreads()
+        for k in range(ITEMS):
+            place = k * THREADS + thread
+            if tile * TILE + place < n:
+                key = Key(moved[place])
+                targets[k] = offsets[digit(key, first, mask)] + place
+                out_keys[targets[k]] = key
+        cuda.syncthreads()
+        for k in range(ITEMS):
+            i = begin + k * 32
+            if i < n:
+                moved[places[k]] = Wide(values[i])
+        cuda.syncthreads()
+        for k in range(ITEMS):
+            place = k * THREADS + thread
+            if tile * TILE + place < n:
+                out_values[targets[k]] = Value(moved[place])
+
+    return count_digits, scatter

@@ -1,0 +1,124 @@
+"""Sums along the middle of three dimensions, in one order: what `array_sum` and `array_inner` come down to.
+
+In: `outer * middle * inner` numbers. Out: `outer * inner` sums. Floats are added as float64, integers as 64 bits. The
+middle is cut into parts by its length alone; each part is summed by a block, and then the parts are.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from gridstride import _parallel, _types
+from gridstride.numba import cuda, float64, int64, uint64
+
+THREADS = _parallel.THREADS
+# Numbers that are worth a block, and most parts of a sum.
+PART = 1 << 14
+MOST_PARTS = 1024
+
+
+def sums(factors: Any, out: Any, extents: tuple[int, int, int], count: int, device: Any) -> None:
+    """Sums of the products of one or two arrays, over the first `count` of the middle dimension."""
+    outer, middle, inner = extents
+    total = wide(factors[0].dtype)
+    n_parts = min(MOST_PARTS, _parallel.blocks(count * inner, PART))
+    per_part = _parallel.blocks(count, n_parts)
+    n_parts = _parallel.blocks(count, per_part)
+    target = out if n_parts == 1 else _parallel.temporary(outer * n_parts * inner, total, device)
+    _add_up(factors, target, (outer, middle, inner), count, per_part, device)
+    if n_parts > 1:
+        _add_up([target], out, (outer, n_parts, inner), n_parts, n_parts, device)
+
+
+def wide(dtype: Any) -> Any:
+    """The type that numbers of a type are added in."""
+    if dtype in _types.float_types:
+        return _types.float64
+    return _types.int64 if dtype in (_types.int8, _types.int16, _types.int32, _types.int64) else _types.uint64
+
+
+def _add_up(factors: Any, out: Any, extents: Any, count: int, per_part: int, device: Any) -> None:
+    outer, middle, inner = extents
+    kind = {_types.float64: "f", _types.int64: "i"}.get(wide(factors[0].dtype), "u")
+    rows, columns, narrow = _kernels(len(factors), kind)
+    n_parts = _parallel.blocks(count, per_part)
+    x, y = factors[0], factors[-1]
+    if inner == 1 and n_parts == 1 and outer > 1 and count <= 4 * THREADS:
+        _parallel.run(rows, _parallel.blocks(outer, THREADS // 32), device, x, y, out, outer, middle, count)
+    elif inner <= THREADS:
+        grid = (outer, n_parts)
+        _parallel.run(narrow, grid, device, x, y, out, middle, inner, count, per_part)
+    else:
+        grid = (outer, n_parts, _parallel.blocks(inner))
+        _parallel.run(columns, grid, device, x, y, out, middle, inner, count, per_part)
+
+
+@functools.cache
+def _kernels(n_factors: int, kind: str) -> tuple[Any, Any, Any]:
+    Total = {"f": float64, "i": int64, "u": uint64}[kind]
+    is_product = n_factors == 2
+
+    @cuda.jit(device=True)
+    def term(x, y, i):
+        return Total(x[i]) * Total(y[i]) if is_product else Total(x[i])
+
+    @cuda.jit
+    def sum_rows(x, y, out, outer, middle, count):
+        """A warp a row of the middle."""
+        lane, row = cuda.threadIdx.x % 32, cuda.grid(1) // 32
+        total = Total(0)
+        if row < outer:
+            for i in range(row * middle + lane, row * middle + count, 32):
+                total += term(x, y, i)
+        for step in range(5):
+            total += cuda.shfl_down_sync(0xFFFFFFFF, total, 16 >> step)
+        if lane == 0 and row < outer:
+            out[row] = total
+
+    @cuda.jit
+    def sum_columns(x, y, out, middle, inner, count, per_part):
+        """A thread a column."""
+        k = cuda.blockIdx.z * THREADS + cuda.threadIdx.x
+        if k < inner:
+            part, first = cuda.blockIdx.y, cuda.blockIdx.x * middle
+            total = Total(0)
+            for j in range(part * per_part, min((part + 1) * per_part, count)):
+                total += term(x, y, (first + j) * inner + k)
+            out[(cuda.blockIdx.x * cuda.gridDim.y + part) * inner + k] = total
+
+    @cuda.jit
+    def sum_narrow(x, y, out, middle, inner, count, per_part):
+        """A block a part: its threads hold as many rows of `inner` columns as they can."""
+        held = cuda.shared.array(THREADS, dtype=Total)
+        thread, part = cuda.threadIdx.x, cuda.blockIdx.y
+        n_rows = THREADS // inner
+        step = n_rows * inner
+        first = cuda.blockIdx.x * middle
+        i = (first + part * per_part) * inner + thread
+        stop = (first + min((part + 1) * per_part, count)) * inner
+        # Four sums at a time, so that four reads are under way.
+        a, b, c, d = Total(0), Total(0), Total(0), Total(0)
+        if thread < step:
+            while i + 3 * step < stop:
+                a += term(x, y, i)
+                b += term(x, y, i + step)
+                c += term(x, y, i + 2 * step)
+                d += term(x, y, i + 3 * step)
+                i += 4 * step
+            while i < stop:
+                a += term(x, y, i)
+                i += step
+        held[thread] = (a + b) + (c + d)
+        cuda.syncthreads()
+        row = thread // inner
+        while n_rows > 1:
+            half = (n_rows + 1) // 2
+            if row + half < n_rows:
+                held[thread] += held[thread + half * inner]
+            cuda.syncthreads()
+            n_rows = half
+        if thread < inner:
+            out[(cuda.blockIdx.x * cuda.gridDim.y + part) * inner + thread] = held[thread]
+
+    return sum_rows, sum_columns, sum_narrow

@@ -1,0 +1,45 @@
+"""Which of the driver's streams work goes to.
+
+In: what a program gives as `stream`. Out: a stream of the GPU, or None for the device's current one. CUDA's default
+stream is in order with all others. As long as a program makes none, the device's own stream is the default one, whose
+launches cost less; afterwards it is CUDA's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gridstride.numba.cuda import _devices
+
+_has_streams = False
+
+
+def device() -> Any:
+    """The GPU that launches run on."""
+    from gridstride import _device
+
+    return _device.get_device(f"cuda:{_devices.gpu()}")
+
+
+def make(handle: int | None = None) -> Any:
+    """A new stream of the GPU, or one that others made."""
+    global _has_streams
+    from gridstride import _stream
+
+    _has_streams = True
+    return _stream.Stream(device(), cuda_stream=handle)
+
+
+def queue(stream: Any) -> Any:
+    """The driver's stream for a `Stream`, a stream of another library, the number of one, or 0."""
+    if not _has_streams and (stream is None or stream == 0):
+        return None
+    found = getattr(stream, "_queue", None)
+    if found is not None or _devices.gpu() is None:
+        return found
+    if hasattr(stream, "__cuda_stream__"):
+        stream = stream.__cuda_stream__()[1]
+    handle = int(stream or 0)
+    if handle > 1:
+        return make(handle)
+    return device().null_stream if _has_streams else None
