@@ -2,7 +2,7 @@
 
 import inputs
 import warp_more
-import warp_utils
+import warp_arrays
 from one import Clock, HostClock
 
 
@@ -20,7 +20,7 @@ def run(wp, bench, device="cuda:0"):
     lattice(wp, bench, clock)
     segments(wp, bench, clock)
     warp_more.run(wp, bench, clock)
-    warp_utils.run(wp, bench, clock)
+    warp_arrays.run(wp, bench, clock)
 
 
 def clock_of(wp):

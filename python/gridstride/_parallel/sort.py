@@ -34,7 +34,8 @@ def sort_pairs(keys: Any, values: Any, n: int, bits: range, kind: str, device: A
     n_tiles = _parallel.blocks(n, TILE)
     counts = _parallel.temporary(DIGITS * n_tiles, _types.int32, device)
     keys, values = raw(keys), raw(values)
-    count, scatter = _kernels(keys.dtype.__gs_type__.size, values.dtype.__gs_type__.size, kind)
+    sizes = [one.dtype.__gs_type__.size for one in (keys, values)]
+    count, scatter = _count(sizes[0], kind), _scatter(*sizes, kind)
     source, target = (keys[:n], values[:n]), (keys[n : 2 * n], values[n : 2 * n])
     for first in range(bits.start, bits.stop, BITS):
         mask = (1 << min(BITS, bits.stop - first)) - 1
@@ -82,13 +83,21 @@ def ordering(size: int, kind: str) -> Any:
 
 
 @functools.cache
-def _kernels(key_size: int, value_size: int, kind: str) -> tuple[Any, Any]:
-    Key, Value, Wide = (uint32 if size == 4 else uint64 for size in (key_size, value_size, max(key_size, value_size)))
-    ordered = ordering(key_size, kind)
+def _digits(size: int, kind: str) -> Any:
+    """A function that gives the digit of a key's bits at a place."""
+    Key = uint32 if size == 4 else uint64
+    ordered = ordering(size, kind)
 
     @cuda.jit(device=True)
     def digit(key, first, mask):
         return int32((ordered(key) >> Key(first)) & Key(mask))
+
+    return digit
+
+
+@functools.cache
+def _count(key_size: int, kind: str) -> Any:
+    digit = _digits(key_size, kind)
 
     @cuda.jit
     def count_digits(keys, counts, n, first, mask):
@@ -103,6 +112,14 @@ def _kernels(key_size: int, value_size: int, kind: str) -> tuple[Any, Any]:
                 cuda.atomic.add(held, digit(keys[i], first, mask), 1)
         cuda.syncthreads()
         counts[thread * cuda.gridDim.x + tile] = held[thread]
+
+    return count_digits
+
+
+@functools.cache
+def _scatter(key_size: int, value_size: int, kind: str) -> Any:
+    Key, Value, Wide = (uint32 if size == 4 else uint64 for size in (key_size, value_size, max(key_size, value_size)))
+    digit = _digits(key_size, kind)
 
     @cuda.jit
     def scatter(keys, values, out_keys, out_values, starts, n, first, mask):
@@ -183,4 +200,4 @@ def _kernels(key_size: int, value_size: int, kind: str) -> tuple[Any, Any]:
             if tile * TILE + place < n:
                 out_values[targets[k]] = Value(moved[place])
 
-    return count_digits, scatter
+    return scatter
