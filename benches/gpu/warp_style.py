@@ -1,8 +1,8 @@
 """The benchmarks in Warp's style, for Gridstride and for Warp itself: the same text, another import."""
 
 import inputs
-import warp_more
 import warp_arrays
+import warp_more
 from one import Clock, HostClock
 
 
