@@ -10,7 +10,18 @@ Parameters are arrays of floats, or of vectors, matrices, quaternions of floats.
 and bfloat16, in the parameter's own type otherwise.
 """
 
+from typing import Any
+
 from gridstride.optim._adam import Adam as Adam
 from gridstride.optim._sgd import SGD as SGD
 
 __all__ = ["SGD", "Adam"]
+
+
+def __getattr__(name: str) -> Any:
+    # Loaded when first used.
+    if name == "linear":
+        import importlib
+
+        return importlib.import_module("gridstride.optim.linear")
+    raise AttributeError(f"module 'gridstride.optim' has no attribute {name!r}")

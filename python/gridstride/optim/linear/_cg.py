@@ -1,0 +1,164 @@
+"""The method of conjugate gradients, with a preconditioner.
+
+Hestenes & Stiefel, "Methods of Conjugate Gradients for Solving Linear Systems" (1952); Saad, "Iterative Methods for
+Sparse Linear Systems" (2nd ed., 2003), sections 6.7 and 9.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gridstride as wp
+from gridstride._array import array
+from gridstride.optim.linear import _vectors
+from gridstride.optim.linear._solver import LinearSolverState, restart_of
+
+batch_of, ratio = _vectors.batch_of, _vectors.ratio
+
+
+@wp.kernel(enable_backward=False)
+def step(
+    batches: wp.array(dtype=int),
+    r_norm_sq: wp.array(dtype=Any),
+    atol_sq: wp.array(dtype=Any),
+    rz: wp.array(dtype=Any),
+    p_ap: wp.array(dtype=Any),
+    p: wp.array(dtype=Any),
+    ap: wp.array(dtype=Any),
+    x: wp.array(dtype=Any),
+    r: wp.array(dtype=Any),
+):
+    """x += a p, r -= a A p; not where a subproblem is solved."""
+    i = wp.tid()
+    batch = batch_of(batches, i)
+    if batch >= 0 and r_norm_sq[batch] > atol_sq[batch]:
+        a = ratio(rz[batch], p_ap[batch])
+        x[i] = x.dtype(type(a)(x[i]) + a * type(a)(p[i]))
+        r[i] = r.dtype(type(a)(r[i]) - a * type(a)(ap[i]))
+
+
+@wp.kernel(enable_backward=False)
+def turn(
+    batches: wp.array(dtype=int),
+    old: wp.array(dtype=Any),
+    new: wp.array(dtype=Any),
+    z: wp.array(dtype=Any),
+    p: wp.array(dtype=Any),
+):
+    """p = z + (new / old) p"""
+    i = wp.tid()
+    batch = batch_of(batches, i)
+    if batch >= 0:
+        b = ratio(new[batch], old[batch])
+        p[i] = p.dtype(type(b)(z[i]) + b * type(b)(p[i]))
+
+
+@wp.kernel(enable_backward=False)
+def begin(batches: wp.array(dtype=int), z: wp.array(dtype=Any), p: wp.array(dtype=Any)):
+    """p = z, and zero where there is no subproblem: what is there stays out of all products."""
+    i = wp.tid()
+    value = p.dtype(0.0)
+    if batch_of(batches, i) >= 0:
+        value = z[i]
+    p[i] = value
+
+
+class CG(LinearSolverState):
+    """A conjugate gradient solver with its memory; `A` and `M` are symmetric and positive definite.
+
+    Args:
+        A, b, x, tol, atol, maxiter, M, callback, check_every, use_cuda_graph: See `LinearSolverState`.
+        restart: Iterations after which the residual is computed anew and the directions begin again, or None. Checks
+            are made there only.
+
+    The preconditioner may change, come and go between calls.
+    """
+
+    def __init__(
+        self,
+        A: Any,
+        b: array,
+        x: array,
+        tol: float | None = None,
+        atol: float | None = None,
+        maxiter: float | None = 0,
+        M: Any = None,
+        callback: Callable[..., Any] | None = None,
+        check_every: int = 10,
+        use_cuda_graph: bool = True,
+        *,
+        restart: int | None = None,
+    ) -> None:
+        self.restart = restart_of(restart)
+        self._cycle_size = self.restart or 1
+        super().__init__(A, b, x, tol, atol, maxiter, M, callback, check_every, use_cuda_graph)
+
+    def _allocate(self) -> None:
+        self._r, self._p, self._ap, self._z = (self._vector() for _ in range(4))
+        self._rz, self._rz_new, self._p_ap = (self._dot.result() for _ in range(3))
+
+    def _start(self) -> None:
+        self._residual(self._r)
+        self._dot.compute(self._r.row, self._r.flat, self._r_norm_sq)
+        z = self._preconditioned()
+        self._dot.compute(z.row, self._r.flat, self._rz)
+        self._launch(begin, [z.flat, self._p.flat])
+
+    def _preconditioned(self) -> Any:
+        if self._operands[3] is None:
+            return self._r
+        self._precondition(self._r, self._z)
+        return self._z
+
+    def _cycle(self) -> None:
+        for n in range(self._cycle_size):
+            self._iterate(is_last=n + 1 == self._cycle_size)
+        if self.restart:
+            self._start()
+
+    def _iterate(self, is_last: bool) -> None:
+        r, p, ap = self._r, self._p, self._ap
+        self._multiply(p, ap)
+        self._dot.compute(p.row, ap.flat, self._p_ap)
+        norms = [self._r_norm_sq, self._atol_sq]
+        x = self._operands[2]
+        self._launch(step, [*norms, self._rz, self._p_ap, p.flat, ap.flat, x.flat, r.flat])
+        if is_last and self.restart:
+            return
+        self._dot.compute(r.row, r.flat, self._r_norm_sq)
+        z = self._preconditioned()
+        if z is r:
+            # The inner product that the direction needs is the norm.
+            wp.copy(self._rz_new, self._r_norm_sq)
+        else:
+            self._dot.compute(z.row, r.flat, self._rz_new)
+        self._launch(turn, [self._rz, self._rz_new, z.flat, p.flat])
+        wp.copy(self._rz, self._rz_new)
+
+
+def cg(
+    A: Any,
+    b: array,
+    x: array,
+    tol: float | None = None,
+    atol: float | None = None,
+    maxiter: float | None = 0,
+    M: Any = None,
+    callback: Callable[..., Any] | None = None,
+    check_every: int = 10,
+    use_cuda_graph: bool = True,
+    run: bool = True,
+    *,
+    restart: int | None = None,
+) -> Any:
+    """Solves `A x = b` for a symmetric positive definite matrix by conjugate gradients.
+
+    Args:
+        A, b, x, tol, atol, maxiter, M, callback, check_every, use_cuda_graph, restart: See `CG`.
+        run: With False the solver is given back, to be called.
+
+    Returns: what calling `CG` gives: iterations, norm of the residual, tolerance.
+    """
+    state = CG(A, b, x, tol, atol, maxiter, M, callback, check_every, use_cuda_graph, restart=restart)
+    return state() if run else state
