@@ -129,7 +129,10 @@ fn transform(module: &mut Module, pass: &str) -> Result<(), String> {
                 let _ = transform::unify_returns(func);
             }
         }
-        "batch_reads" => each(module, transform::batch_reads),
+        "batch_reads" => each(module, |func| transform::batch_reads(func, false)),
+        "batch_reads_in_domains" => each(module, |func| transform::batch_reads(func, true)),
+        "flatten_arms" => each(module, transform::flatten_arms),
+        "jam_threads" => each(module, jam_each),
         "merge_arm_loads" => each(module, transform::merge_arm_loads),
         "split_at_zero" => each(module, transform::split_at_zero),
         "unroll_loops" => each(module, transform::unroll_loops),
@@ -144,6 +147,31 @@ fn transform(module: &mut Module, pass: &str) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// [`transform::jam_threads`], for kernels that run for every thread after all: of two neighbors each does the work of
+/// both, which changes nothing where no thread reads what another writes.
+fn jam_each(func: &mut ir::Function) -> transform::Changed {
+    let changed = transform::jam_threads(func, 0);
+    if changed.0 {
+        pair_threads(func);
+    }
+    changed
+}
+
+/// Gives each thread the number of the first of two.
+fn pair_threads(func: &mut ir::Function) {
+    let body = func.body;
+    let tid = func.region(body).insts[0];
+    let (number, span) = (func.inst(tid).result(), func.inst(tid).span);
+    let ty = func.ty(number);
+    let index = func.add_inst(ir::Op::Tid, &[], ir::Attr::Index(0), &[], &[ty], span);
+    let mask = ir::Attr::Const(ir::Const::int(ir::Scalar::I64, -2));
+    let mask = func.add_inst(ir::Op::Const, &[], mask, &[], &[ty], span);
+    let operands = [index, mask].map(|id| func.inst(id).result());
+    let inst = &mut func.insts[tid.index()];
+    (inst.op, inst.attr, inst.operands) = (ir::Op::And, ir::Attr::None, operands.into_iter().collect());
+    func.regions[body.index()].insts.splice(0..0, [index, mask]);
 }
 
 fn each(module: &mut Module, pass: impl Fn(&mut ir::Function) -> transform::Changed) {

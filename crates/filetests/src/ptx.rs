@@ -3,7 +3,7 @@
 use codegen::nvptx::{self, PtxOptions};
 use ir::{FuncRef, Module};
 
-/// Reads the words after `test: ptx`: `sm=90`, `rank=2`, `contiguous`, `aligned`, `strided`.
+/// Reads the words after `test: ptx`: `sm=90`, `rank=2`, `contiguous`, `aligned`, `strided`, `few`.
 pub fn options(words: &[&str]) -> Result<PtxOptions, String> {
     let mut options = PtxOptions { sm: 90, ..PtxOptions::default() };
     for word in words {
@@ -14,6 +14,7 @@ pub fn options(words: &[&str]) -> Result<PtxOptions, String> {
             Some(("rank", text)) => options.rank = number(text)?,
             None if *word == "contiguous" => options.contiguous = true,
             None if *word == "aligned" => options.aligned = true,
+            None if *word == "few" => options.few_threads = true,
             None if *word == "strided" => options.strided = true,
             _ => return Err(format!("there is no option `{word}`")),
         }

@@ -25,6 +25,8 @@ pub struct CudaSpecialization {
     pub rank: u32,
     /// The launch has more blocks than a grid may have.
     pub strided: bool,
+    /// The launch has too few threads for one to do the work of several.
+    pub few_threads: bool,
     /// Threads of a block at most; 0 leaves it to the compiler.
     pub max_threads: u32,
     /// Registers of a thread at most; 0 leaves it to the driver.
@@ -143,6 +145,12 @@ pub fn ptx(unit: &Unit, special: CudaSpecialization, sm: u32) -> Result<String, 
     nvptx::compile(&unit.module, unit.kernel, &options).map(|ptx| ptx.text)
 }
 
+/// Whether code for launches of many threads differs from code for few.
+pub fn jams(unit: &Unit, special: CudaSpecialization, sm: u32) -> bool {
+    let many = CudaSpecialization { few_threads: false, ..special };
+    nvptx::jams(&unit.module, unit.kernel, &ptx_options(many, sm, PtxOptions::default().ptx))
+}
+
 fn ptx_options(special: CudaSpecialization, sm: u32, ptx: u32) -> PtxOptions {
     let default = PtxOptions::default();
     PtxOptions {
@@ -152,6 +160,7 @@ fn ptx_options(special: CudaSpecialization, sm: u32, ptx: u32) -> PtxOptions {
         aligned: special.aligned,
         rank: special.rank,
         strided: special.strided,
+        few_threads: special.few_threads,
         max_threads: if special.max_threads == 0 { default.max_threads } else { special.max_threads },
     }
 }
@@ -198,8 +207,8 @@ impl Facts {
 
     fn pack(&self, image: &[u8]) -> Vec<u8> {
         let Facts { entry, shared_bytes, has_checks, is_cooperative, shape } = self;
-        let Shape { rank, max_threads, strided, width } = *shape;
-        let flags = [*has_checks, *is_cooperative, strided].map(u32::from);
+        let Shape { rank, max_threads, strided, width, is_jammed } = *shape;
+        let flags = [*has_checks, *is_cooperative, strided, is_jammed].map(u32::from);
         let mut line = entry.clone();
         for number in [*shared_bytes, rank, max_threads, width].into_iter().chain(flags) {
             line.push_str(&format!(" {number}"));
@@ -215,10 +224,10 @@ impl Facts {
         let mut words = std::str::from_utf8(&bytes[..end]).ok()?.split(' ');
         let entry = words.next()?.to_owned();
         let numbers = words.map(|word| word.parse::<u32>().ok()).collect::<Option<Vec<_>>>()?;
-        let &[shared_bytes, rank, max_threads, width, checks, cooperative, strided] = numbers.as_slice() else {
+        let &[shared_bytes, rank, max_threads, width, checks, cooperative, strided, jammed] = numbers.as_slice() else {
             return None;
         };
-        let shape = Shape { rank, max_threads, strided: strided != 0, width };
+        let shape = Shape { rank, max_threads, strided: strided != 0, width, is_jammed: jammed != 0 };
         let (has_checks, is_cooperative) = (checks != 0, cooperative != 0);
         Some((Facts { entry, shared_bytes, has_checks, is_cooperative, shape }, &bytes[end + 1..]))
     }
@@ -261,7 +270,7 @@ mod tests {
 
     #[test]
     fn an_entry_on_disk_says_how_to_launch() {
-        let shape = Shape { rank: 2, max_threads: 256, strided: true, width: 4 };
+        let shape = Shape { rank: 2, max_threads: 256, strided: true, width: 4, is_jammed: false };
         let entry = "gs_kernel_f".to_owned();
         let facts = Facts { entry, shared_bytes: 1024, has_checks: true, is_cooperative: false, shape };
         let bytes = facts.pack(b"\x7fELF\n");

@@ -23,7 +23,8 @@ mod writes;
 
 pub use autodiff::{Fact, Request, adjoint_params};
 pub use code::{Specialization, code_key, cpu_name, load};
+pub use codegen::nvptx::has_few_threads;
 pub use codegen::{Error, LoadedModule, llvm_version};
-pub use cuda::{CudaCode, CudaError, CudaSpecialization, load_cuda, ptx};
+pub use cuda::{CudaCode, CudaError, CudaSpecialization, jams, load_cuda, ptx};
 pub use text::{Stage, TextError, text};
 pub use unit::{Part, Unit, build, build_adjoint, lower, optimize};

@@ -47,6 +47,8 @@ pub(crate) struct CudaKey {
     pub(crate) layout: Layout,
     /// Whether the launch has more blocks than a grid.
     pub(crate) is_strided: bool,
+    /// Whether it has too few threads for one to do the work of several.
+    pub(crate) has_few_threads: bool,
     /// Threads of a block; 0 for what the compiler takes.
     pub(crate) block: u32,
 }
@@ -54,7 +56,7 @@ pub(crate) struct CudaKey {
 impl CudaKey {
     /// A launch that asks for nothing special.
     pub(crate) fn usual(ordinal: u32, layout: Layout) -> CudaKey {
-        CudaKey { ordinal, layout, is_strided: false, block: 0 }
+        CudaKey { ordinal, layout, is_strided: false, has_few_threads: false, block: 0 }
     }
 }
 
@@ -254,9 +256,17 @@ impl Variants {
             aligned: cuda.layout.is_aligned,
             rank: key.rank,
             strided: cuda.is_strided,
+            few_threads: cuda.has_few_threads,
             max_threads: cuda.block,
             max_registers: 0,
         };
+        if cuda.has_few_threads && !pipeline::jams(&unit, special, device.properties.sm) {
+            // The same code as for launches of many.
+            let usual = CudaKey { has_few_threads: false, ..cuda };
+            let ready = self.cuda_code(kernel, types, key, usual, options)?;
+            lock(&self.cuda).push((key, cuda, Ok(ready.clone())));
+            return Ok(ready);
+        }
         let name = &kernel.get().name;
         let outcome = match py.detach(|| pipeline::load_cuda(&unit, special, device, disk.as_ref())) {
             Ok(code) => Ok(Arc::new(CudaReady::new(kernel.get(), unit, code))),

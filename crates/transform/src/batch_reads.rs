@@ -9,6 +9,9 @@
 //!
 //! In: a function. Out: the same, with the rounds in their order. Loops that are short enough, count by 1, run to their
 //! end, contain no other region, and read an element whose index is the counter and what does not change in the loop.
+//! Where exact roots and quotients of ordinary numbers are cheaper, a batch tests for them ([`domains`]).
+
+mod domains;
 
 use crate::Changed;
 use crate::copy::Copies;
@@ -23,7 +26,8 @@ const ROUNDS: [i128; 2] = [8, 4];
 /// Most instructions of a short body, and of a long one.
 const MAX_INSTS: [usize; 2] = [32, 64];
 
-pub fn batch_reads(func: &mut Function) -> Changed {
+/// `tests_domains`: whether exact roots and quotients are cheaper for numbers that were tested.
+pub fn batch_reads(func: &mut Function, tests_domains: bool) -> Changed {
     let mut replacements = Replacements::default();
     let mut changed = false;
     // Loops that this adds are not looked at again.
@@ -33,7 +37,10 @@ pub fn batch_reads(func: &mut Function) -> Changed {
         for id in insts {
             match rounds(func, id) {
                 Some(rounds) => {
-                    batch(func, id, rounds, &mut out, &mut replacements);
+                    let body = batch(func, id, rounds, &mut out, &mut replacements);
+                    if tests_domains {
+                        domains::check_domains(func, body, func.inst(id).regions[0], rounds);
+                    }
                     changed = true;
                 }
                 None => out.push(id),
@@ -107,7 +114,14 @@ fn depends(func: &Function, body: RegionId, inside: &HashSet<InstId>, value: Val
     }
 }
 
-fn batch(func: &mut Function, id: InstId, rounds: i128, out: &mut Vec<InstId>, replacements: &mut Replacements) {
+/// Gives the body of several rounds.
+fn batch(
+    func: &mut Function,
+    id: InstId,
+    rounds: i128,
+    out: &mut Vec<InstId>,
+    replacements: &mut Replacements,
+) -> RegionId {
     let inst = func.inst(id).clone();
     let (lo, hi, one, ty) = (inst.operands[0], inst.operands[1], inst.operands[2], func.ty(inst.operands[0]));
     let mut emit = |func: &mut Function, op, operands: &[Value], attr, ty| {
@@ -136,6 +150,7 @@ fn batch(func: &mut Function, id: InstId, rounds: i128, out: &mut Vec<InstId>, r
     for (&result, by) in inst.results.iter().zip(func.inst(second).results.clone()) {
         replacements.set(result, by);
     }
+    body
 }
 
 fn is_wide_counter(func: &Function, id: InstId, counter: Value) -> bool {

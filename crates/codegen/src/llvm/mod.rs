@@ -183,6 +183,7 @@ impl<'c, 'a> Lowering<'c, 'a> {
             Op::Cast | Op::Bitcast => self.convert(inst)?,
             op if op.is_over_blocks() && self.device.is_some() => return self.block_op(inst),
             op if op.is_over_blocks() && self.block.is_some() => return self.program_op(id, inst),
+            Op::Sqrt | Op::Div if self.is_exact(id) => self.exact(inst)?,
             Op::Div => match self.root_quotient(inst)? {
                 Some(quotient) => types::Leaf::from(quotient).into(),
                 None => self.elementwise(inst)?,

@@ -55,13 +55,15 @@ struct GangBlocks<'c> {
 }
 
 impl<'c> Shell<'c> {
-    /// For a kernel over the threads of a launch.
+    /// For a kernel over the threads of a launch, of which each thread takes `width`: by a gang, or by a body that is
+    /// written so.
     pub(super) fn over_threads(
         ctx: &'c Context,
         llvm: &LlvmModule<'c>,
         function: FunctionValue<'c>,
         options: &PtxOptions,
         width: u32,
+        has_gang: bool,
     ) -> Result<Shell<'c>> {
         let mut shell = Shell::over_blocks(ctx, function)?;
         let start = ctx.insert_basic_block_after(shell.arguments, "start");
@@ -76,7 +78,7 @@ impl<'c> Shell<'c> {
         b.position_at_end(body);
         (shell.start, shell.thread.end, shell.thread.extents) = (start, end, extents);
         grid.index(&at, rank, &mut shell.thread)?;
-        if width > 1 {
+        if has_gang {
             grid.split(&mut shell, rank)?;
         }
         Ok(shell)

@@ -1,19 +1,27 @@
 //! What becomes of a kernel on a GPU, in words.
 
-use super::prepare::STEPS;
+use super::prepare::{STEPS, Says, Target};
 use super::{PtxOptions, plan};
 use crate::Note;
 use analysis::{Access, Uniformity, classify};
 use diagnostics::Span;
 use ir::{FuncRef, Function, FunctionKind, InstId, Module, Op, RegionId};
 use std::collections::HashMap;
+use transform::jam_threads;
 
 /// Notes in the order of the kernel's text: how threads are laid out, then one for each access and loop.
 pub fn explain(module: &Module, kernel: FuncRef, options: &PtxOptions) -> Vec<Note> {
     let func = module.func(kernel);
+    let target = Target { options, fast_math: module.fast_math };
+    let (loops, is_jammed) =
+        if crate::x86::is_deep(func) { (HashMap::new(), false) } else { changed_loops(func, &target) };
     let mut notes = Vec::new();
     if func.kind == FunctionKind::Kernel {
         notes.push(match plan(func, options) {
+            _ if is_jammed => Note {
+                span: Span::NONE,
+                text: format!("each thread of the GPU runs {} neighbors: reads that they share", jam_threads::WIDTH),
+            },
             Ok(plan) => Note {
                 span: Span::NONE,
                 text: format!("each thread of the GPU runs {} neighbors: vector accesses", plan.width),
@@ -29,22 +37,22 @@ pub fn explain(module: &Module, kernel: FuncRef, options: &PtxOptions) -> Vec<No
         // Along x.
         _ => analysis::uniformity(func, 0),
     };
-    let loops = if crate::x86::is_deep(func) { HashMap::new() } else { changed_loops(func, options) };
     region(func, &uniformity, func.body, &loops, &mut notes);
     notes
 }
 
 type Counts = HashMap<Span, usize>;
 
-/// What the steps did to each loop, by its place in the text.
-fn changed_loops(func: &Function, options: &PtxOptions) -> HashMap<Span, Vec<&'static str>> {
-    let mut func = func.clone();
+/// What the steps did to each loop, by its place in the text, and whether threads run several of the launch.
+fn changed_loops(func: &Function, target: &Target) -> (HashMap<Span, Vec<&'static str>>, bool) {
+    let (mut func, mut is_jammed) = (func.clone(), false);
     let mut changed: HashMap<Span, Vec<&'static str>> = HashMap::new();
     let mut before = count_loops(&func);
     for step in &STEPS {
-        step.apply(&mut func, options);
+        let has_changed = step.apply(&mut func, target);
+        is_jammed |= has_changed && matches!(step.says, Says::Jams);
         let after = count_loops(&func);
-        if let Some(text) = step.loops {
+        if let Says::Loop(text) = step.says {
             // A loop that a step takes on becomes several.
             for (span, _) in after.iter().filter(|&(span, n)| before.get(span).is_some_and(|known| n > known)) {
                 changed.entry(*span).or_default().push(text);
@@ -52,7 +60,7 @@ fn changed_loops(func: &Function, options: &PtxOptions) -> HashMap<Span, Vec<&'s
         }
         before = after;
     }
-    changed
+    (changed, is_jammed)
 }
 
 fn count_loops(func: &Function) -> Counts {

@@ -11,7 +11,7 @@ use llvm_sys::core::{
 
 impl<'c> Lowering<'c, '_> {
     /// Keeps LLVM from running several rounds at a time of a loop that `transform::batch_reads` has looked at: it took
-    /// what pays, and what it left are few rounds.
+    /// what pays, and what it left are few rounds, or those of a batch one by one, where it seldom comes to that.
     pub(crate) fn mark_loop(&self, inst: &Inst, latch: InstructionValue<'c>) {
         let insts = &self.func.region(inst.regions[0]).insts;
         let (mut reads, mut is_straight) = (false, true);
@@ -23,7 +23,9 @@ impl<'c> Lowering<'c, '_> {
         if self.device.is_none() || !reads || !is_straight {
             return;
         }
-        let (kind, text) = (c"llvm.loop", c"llvm.loop.unroll.runtime.disable");
+        let is_rare = self.counts_from_its_start(inst);
+        let text = if is_rare { c"llvm.loop.unroll.disable" } else { c"llvm.loop.unroll.runtime.disable" };
+        let kind = c"llvm.loop";
         // SAFETY: a live context and instruction, and nodes of that context; a loop's first operand is the loop itself.
         unsafe {
             let ctx = self.ctx.raw();
@@ -35,5 +37,12 @@ impl<'c> Lowering<'c, '_> {
             let kind = LLVMGetMDKindIDInContext(ctx, kind.as_ptr(), kind.count_bytes() as u32);
             LLVMSetMetadata(latch.as_value_ref(), kind, value);
         }
+    }
+
+    /// Whether a loop has a number of rounds that is known, wherever it starts.
+    fn counts_from_its_start(&self, inst: &Inst) -> bool {
+        let (lo, hi) = (inst.operands[0], inst.operands[1]);
+        let sum = self.def(hi).filter(|sum| sum.op == Op::Add && sum.operands[0] == lo);
+        sum.is_some_and(|sum| self.func.as_const(sum.operands[1]).is_some())
     }
 }

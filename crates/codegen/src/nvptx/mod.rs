@@ -16,6 +16,7 @@ mod atomic;
 mod block;
 mod coarsen;
 mod entry;
+mod exact;
 mod explain;
 mod host;
 mod loops;
@@ -23,7 +24,8 @@ mod prepare;
 mod shape;
 
 pub use explain::explain;
-pub use shape::{Geometry, Shape};
+pub use prepare::jams;
+pub use shape::{Geometry, Shape, has_few_threads};
 
 use crate::gang::Reason;
 use crate::llvm::{Abilities, Lowering};
@@ -37,8 +39,9 @@ use inkwell::module::{Linkage, Module as LlvmModule};
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
 use inkwell::values::FunctionValue;
-use ir::{FuncRef, Function, FunctionKind, Module, Op};
+use ir::{FuncRef, Function, FunctionKind, InstId, Module, Op};
 use llvm_sys::support::LLVMParseCommandLineOptions;
+use std::collections::HashSet;
 use std::sync::OnceLock;
 
 /// What a kernel's code is specialized for.
@@ -56,6 +59,8 @@ pub struct PtxOptions {
     pub rank: u32,
     /// The launch has more blocks along y or z than a grid may have: threads take several indices each.
     pub strided: bool,
+    /// The launch has too few threads for the device to let one do the work of several.
+    pub few_threads: bool,
     /// Most threads that a block will have.
     pub max_threads: u32,
 }
@@ -69,6 +74,7 @@ impl Default for PtxOptions {
             aligned: false,
             rank: 1,
             strided: false,
+            few_threads: false,
             max_threads: shape::MAX_THREADS,
         }
     }
@@ -139,6 +145,8 @@ const MAX_PARAMS: [u64; 2] = [4096, 32764];
 /// What a lowering for the GPU keeps besides.
 pub(crate) struct Device<'c> {
     pub sm: u32,
+    /// Roots and quotients of what is known to be ordinary numbers.
+    pub exact: HashSet<InstId>,
     report: Option<host::Report<'c>>,
     block: Option<block::Block<'c>>,
 }
@@ -225,7 +233,7 @@ fn build<'c>(
     options: &PtxOptions,
 ) -> Result<(LlvmModule<'c>, Ptx)> {
     ir::verify::verify(module).map_err(|errors| Error::Invalid(ir::verify::report(module, &errors)))?;
-    let module = &prepare::prepare(module, kernel, options);
+    let (module, n_jammed) = &prepare::prepare(module, kernel, options);
     let func = module.funcs.get(kernel.index()).ok_or_else(|| Error::Invalid("no such function".into()))?;
     let is_over_blocks = match func.kind {
         FunctionKind::Kernel => false,
@@ -252,21 +260,21 @@ fn build<'c>(
     let sizes = [args_bytes, bounds_bytes];
     let function = declare(ctx, &llvm, &entry, sizes, module.fast_math, options);
     let plan = if is_over_blocks { None } else { plan(func, options).ok() };
-    let width = plan.as_ref().map_or(1, |plan| plan.width);
+    let width = plan.as_ref().map_or(*n_jammed, |plan| plan.width);
     let shell = if is_over_blocks {
         Shell::over_blocks(ctx, function)?
     } else {
-        Shell::over_threads(ctx, &llvm, function, options, width)?
+        Shell::over_threads(ctx, &llvm, function, options, width, plan.is_some())?
     };
     let abilities = Abilities { half: true };
     let (thread, allocas) = (shell.thread.clone(), shell.allocas);
     let mut lowering = Lowering::new(ctx, &llvm, module.fast_math, func, function, allocas, thread, abilities);
     let block = Some(block::Block { bounds: shell.bounds, shared_bytes: 0, is_over_blocks });
-    lowering.device = Some(Box::new(Device { sm: options.sm, report: None, block }));
+    lowering.device = Some(Box::new(Device { sm: options.sm, exact: exact::proven(func), report: None, block }));
     let mut gang = plan.as_ref().zip(shell.gang_thread()).map(|(plan, thread)| {
         let func = &plan.func;
         let mut lowering = Lowering::new(ctx, &llvm, module.fast_math, func, function, allocas, thread, abilities);
-        lowering.device = Some(Box::new(Device { sm: options.sm, report: None, block: None }));
+        lowering.device = Some(Box::new(Device { sm: options.sm, exact: HashSet::new(), report: None, block: None }));
         lowering.gang = Some(Box::new(crate::gang::Gang::new(func, plan.width, plan.uniformity.clone())));
         lowering
     });
@@ -281,7 +289,8 @@ fn build<'c>(
             Error::llvm("LLVM's verifier", format!("{}\n{}", error.to_string(), llvm.print_to_string().to_string()))
         })?;
     }
-    let shape = Shape { rank: options.rank, max_threads: options.max_threads, strided: options.strided, width };
+    let PtxOptions { rank, max_threads, strided, .. } = *options;
+    let shape = Shape { rank, max_threads, strided, width, is_jammed: *n_jammed > 1 };
     let text = String::new();
     let is_cooperative = has_grid_barrier(func);
     Ok((llvm, Ptx { text, entry, args_bytes, bounds_bytes, shared_bytes, has_checks, is_cooperative, shape }))

@@ -1,50 +1,80 @@
 //! What is done to a kernel's IR for GPUs only, before anything is lowered.
 //!
 //! In: an optimized module. Out: the same, with loops in the form that a GPU runs fastest: those over the thread's own
-//! arrays written out, those over all other threads without a test, what a warp reads together by way of shared memory, reads several rounds at a time and not behind
-//! branches, and indices in 64 bits.
+//! arrays written out, those over all other threads without a test, for two threads at once, what a warp reads together
+//! by way of shared memory, reads several rounds at a time and not behind branches, and indices in 64 bits.
 
-use super::PtxOptions;
+use super::{PtxOptions, exact};
 use ir::{FuncRef, Function, FunctionKind, Module};
-use transform::Changed;
+use transform::{Changed, jam_threads};
 
-/// A transform, and what it does to a loop in words.
+/// A transform, and what it does in words.
 pub(super) struct Step {
-    run: fn(&mut Function, &PtxOptions) -> Changed,
-    pub loops: Option<&'static str>,
+    run: fn(&mut Function, &Target) -> Changed,
+    pub says: Says,
+}
+
+pub(super) enum Says {
+    Nothing,
+    /// What it does to a loop: where it does, there are more loops afterwards.
+    Loop(&'static str),
+    /// That threads run several of the launch.
+    Jams,
+}
+
+/// What the transforms may rely on.
+pub(super) struct Target<'a> {
+    pub options: &'a PtxOptions,
+    pub fast_math: bool,
 }
 
 /// In this order. From `stage_reads` on a kernel over threads has ops over blocks: a GPU's threads are in such anyway.
-pub(super) const STEPS: [Step; 7] = [
+pub(super) const STEPS: [Step; 9] = [
     Step {
         run: |func, _| transform::unroll_own_arrays(func),
-        loops: Some("is written out, so that the thread's own arrays are in registers"),
+        says: Says::Loop("is written out, so that the thread's own arrays are in registers"),
     },
-    Step { run: split_at_thread, loops: Some("compares with the thread's index in the 256 rounds around it only") },
+    Step {
+        run: split_at_thread,
+        says: Says::Loop("compares with the thread's index in the 256 rounds around it only"),
+    },
     Step {
         run: |func, _| transform::split_at_zero(func),
-        loops: Some("runs apart where indices are negative, which count from an array's end"),
+        says: Says::Loop("runs apart where indices are negative, which count from an array's end"),
     },
-    Step { run: |func, _| transform::merge_arm_loads(func), loops: None },
-    Step { run: stage_reads, loops: Some("a warp reads for all of its threads, through shared memory") },
-    Step { run: |func, _| transform::batch_reads(func), loops: Some("reads for several rounds at a time") },
-    Step { run: |func, _| transform::widen_indices(func), loops: None },
+    Step { run: |func, _| transform::merge_arm_loads(func), says: Says::Nothing },
+    Step { run: |func, _| transform::flatten_arms(func), says: Says::Nothing },
+    Step { run: jam, says: Says::Jams },
+    Step { run: stage_reads, says: Says::Loop("a warp reads for all of its threads, through shared memory") },
+    Step { run: batch_reads, says: Says::Loop("reads for several rounds at a time") },
+    Step { run: |func, _| transform::widen_indices(func), says: Says::Nothing },
 ];
 
-pub(super) fn prepare(module: &Module, kernel: FuncRef, options: &PtxOptions) -> Module {
+/// The module for a GPU, and how many threads of the launch a thread of its kernel runs.
+pub(super) fn prepare(module: &Module, kernel: FuncRef, options: &PtxOptions) -> (Module, u32) {
     let mut module = module.clone();
+    let target = Target { options, fast_math: module.fast_math };
+    let mut width = 1;
     if let Some(func) = module.funcs.get_mut(kernel.index()).filter(|func| !crate::x86::is_deep(func)) {
         for step in &STEPS {
-            step.apply(func, options);
+            if step.apply(func, &target) && matches!(step.says, Says::Jams) {
+                width = jam_threads::WIDTH;
+            }
         }
     }
-    module
+    (module, width)
+}
+
+/// Whether threads of a kernel run several of the launch, where there are enough.
+pub fn jams(module: &Module, kernel: FuncRef, options: &PtxOptions) -> bool {
+    prepare(module, kernel, options).1 > 1
 }
 
 impl Step {
-    pub(super) fn apply(&self, func: &mut Function, options: &PtxOptions) {
-        if !(self.run)(func, options).0 {
-            return;
+    /// Whether anything changed.
+    pub(super) fn apply(&self, func: &mut Function, target: &Target) -> bool {
+        if !(self.run)(func, target).0 {
+            return false;
         }
         // What one pass reveals another may use.
         for _ in 0..2 {
@@ -52,6 +82,7 @@ impl Step {
                 break;
             }
         }
+        true
     }
 }
 
@@ -60,17 +91,30 @@ fn last_dimension(options: &PtxOptions) -> u32 {
     options.rank.saturating_sub(1)
 }
 
-fn split_at_thread(func: &mut Function, options: &PtxOptions) -> Changed {
+fn split_at_thread(func: &mut Function, target: &Target) -> Changed {
     match func.kind {
-        FunctionKind::Kernel => transform::split_at_thread(func, last_dimension(options)),
+        FunctionKind::Kernel => transform::split_at_thread(func, last_dimension(target.options)),
         _ => Changed(false),
     }
 }
 
-fn stage_reads(func: &mut Function, options: &PtxOptions) -> Changed {
-    match (func.kind, options.max_threads / 32) {
+fn jam(func: &mut Function, target: &Target) -> Changed {
+    match func.kind {
+        FunctionKind::Kernel if !target.options.few_threads => {
+            transform::jam_threads(func, last_dimension(target.options))
+        }
+        _ => Changed(false),
+    }
+}
+
+fn batch_reads(func: &mut Function, target: &Target) -> Changed {
+    transform::batch_reads(func, !target.fast_math && exact::is_checked(target.options.sm))
+}
+
+fn stage_reads(func: &mut Function, target: &Target) -> Changed {
+    match (func.kind, target.options.max_threads / 32) {
         (FunctionKind::Kernel, n_warps @ 1..) => {
-            transform::stage_reads(func, last_dimension(options), u64::from(n_warps))
+            transform::stage_reads(func, last_dimension(target.options), u64::from(n_warps))
         }
         _ => Changed(false),
     }

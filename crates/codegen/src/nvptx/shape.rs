@@ -21,6 +21,8 @@ pub struct Shape {
     pub strided: bool,
     /// Neighbors along x that one thread takes.
     pub width: u32,
+    /// It takes them where there are many threads only: [`Shape::is_wasted_on`].
+    pub is_jammed: bool,
 }
 
 /// The arguments of a launch of the driver.
@@ -30,7 +32,21 @@ pub struct Geometry {
     pub block: [u32; 3],
 }
 
+/// Threads of a launch a multiprocessor from which on each may run several: fewer would leave parts of it idle.
+const MANY: i64 = 512;
+
+/// Whether a launch has too few threads for one to do the work of several
+/// ([`PtxOptions::few_threads`](super::PtxOptions)).
+pub fn has_few_threads(n_threads: i64, n_multiprocessors: u32) -> bool {
+    n_threads < MANY * i64::from(n_multiprocessors)
+}
+
 impl Shape {
+    /// Whether code with `few_threads` set serves the launch better.
+    pub fn is_wasted_on(&self, n_threads: i64, n_multiprocessors: u32) -> bool {
+        self.is_jammed && has_few_threads(n_threads, n_multiprocessors)
+    }
+
     /// Blocks and threads for a launch over `extents`. `None` where it is empty, and where the grid would be too large:
     /// code with `strided` set is needed then.
     pub fn geometry(&self, extents: &[i64; MAX_RANK]) -> Option<Geometry> {
@@ -68,7 +84,7 @@ mod tests {
     use super::*;
 
     fn geometry(rank: u32, extents: [i64; 4]) -> Option<([u32; 3], [u32; 3])> {
-        let shape = Shape { rank, max_threads: MAX_THREADS, strided: false, width: 1 };
+        let shape = Shape { rank, max_threads: MAX_THREADS, strided: false, width: 1, is_jammed: false };
         shape.geometry(&extents).map(|Geometry { grid, block }| (grid, block))
     }
 
@@ -92,14 +108,14 @@ mod tests {
     fn too_many_blocks_need_strided_code() {
         assert_eq!(geometry(1, [i64::from(i32::MAX), 1, 1, 1]), Some(([1 << 23, 1, 1], [256, 1, 1])));
         assert_eq!(geometry(2, [1 << 24, 64, 1, 1]), None);
-        let shape = Shape { rank: 2, max_threads: MAX_THREADS, strided: true, width: 1 };
+        let shape = Shape { rank: 2, max_threads: MAX_THREADS, strided: true, width: 1, is_jammed: false };
         let Some(Geometry { grid, block }) = shape.geometry(&[1 << 24, 64, 1, 1]) else { panic!("strided code") };
         assert_eq!((grid, block), ([1, 65535, 1], [64, 4, 1]));
     }
 
     #[test]
     fn wide_threads_are_fewer() {
-        let shape = Shape { rank: 2, max_threads: MAX_THREADS, strided: false, width: 4 };
+        let shape = Shape { rank: 2, max_threads: MAX_THREADS, strided: false, width: 4, is_jammed: false };
         let Some(Geometry { grid, block }) = shape.geometry(&[8, 1001, 1, 1]) else { panic!("it fits") };
         assert_eq!((grid, block), ([4, 2, 1], [64, 4, 1]));
     }

@@ -47,7 +47,8 @@ proptest! {
             ("unroll_loops", transform::unroll_loops),
             ("unroll_own_arrays", transform::unroll_own_arrays),
             ("merge_arm_loads", transform::merge_arm_loads),
-            ("batch_reads", transform::batch_reads),
+            ("flatten_arms", transform::flatten_arms),
+            ("batch_reads", |func| transform::batch_reads(func, true)),
             ("widen_indices", transform::widen_indices),
         ];
         for (name, pass) in transform::PASSES.into_iter().chain(more).chain(transform::PASSES) {

@@ -32,6 +32,14 @@ impl CudaReady {
     pub(crate) fn new(kernel: &Kernel, unit: Arc<Unit>, code: Arc<CudaCode>) -> CudaReady {
         CudaReady { unit, code, name: Box::leak(Box::new(kernel.name.clone())) }
     }
+
+    /// Whether a launch needs no other code.
+    #[inline]
+    pub(crate) fn suits(&self, grid: &Grid) -> bool {
+        let n_multiprocessors = self.code.kernel.device().properties.n_multiprocessors;
+        let shape = &self.code.shape;
+        !shape.is_wasted_on(grid.n_threads, n_multiprocessors) && shape.geometry(&grid.bounds.extents).is_some()
+    }
 }
 
 /// The stream that a launch goes to.
@@ -83,7 +91,8 @@ impl Prepared<'_, '_> {
         let device = device(ordinal)?;
         let queue = Queue::of(device, self.stream);
         let layout = self.signature.layout(self.words);
-        let mut cuda = CudaKey { block: self.block, ..CudaKey::usual(ordinal, layout) };
+        let has_few_threads = pipeline::has_few_threads(self.grid.n_threads, device.properties.n_multiprocessors);
+        let mut cuda = CudaKey { block: self.block, has_few_threads, ..CudaKey::usual(ordinal, layout) };
         let code =
             |cuda| self.signature.variants.cuda_code(self.kernel, &self.signature.types, key, cuda, self.options);
         let mut ready = code(cuda)?;
