@@ -66,27 +66,33 @@ impl Compiled {
         device: &'static Device,
         disk: Option<&DiskCache>,
     ) -> Result<Compiled, CudaError> {
-        let codes = usual(rank).map(|special| cuda::entry(&unit, special, device, disk));
+        let usual = usual(&unit, rank, device.properties.sm).into_iter();
+        let codes = usual.map(|special| cuda::entry(&unit, special, device, disk));
         Ok(Compiled { codes: codes.collect::<Result<_, _>>()?, label, unit, rank })
     }
 
     /// Compiles a unit to PTX for a CUDA architecture, `sm_90` by 90; no device is needed.
     pub fn for_architecture(label: String, unit: Arc<Unit>, rank: u32, sm: u32) -> Result<Compiled, codegen::Error> {
-        let codes = usual(rank).map(|special| cuda::ptx_entry(&unit, special, sm));
+        let codes = usual(&unit, rank, sm).into_iter().map(|special| cuda::ptx_entry(&unit, special, sm));
         Ok(Compiled { codes: codes.collect::<Result<_, _>>()?, label, unit, rank })
     }
 }
 
 /// What launches on a GPU rely on, but for very large ones.
-fn usual(rank: u32) -> impl Iterator<Item = CudaSpecialization> {
-    [(true, true), (true, false), (false, false)].into_iter().map(move |(contiguous, aligned)| CudaSpecialization {
+fn usual(unit: &Unit, rank: u32, sm: u32) -> Vec<CudaSpecialization> {
+    let layouts = [(true, true), (true, false), (false, false)];
+    let found = layouts.map(|(contiguous, aligned)| CudaSpecialization {
         contiguous,
         aligned,
         rank,
         strided: false,
+        few_threads: false,
         max_threads: 0,
         max_registers: 0,
-    })
+    });
+    let few = found.map(|special| CudaSpecialization { few_threads: true, ..special });
+    let few = few.into_iter().filter(|&special| cuda::jams(unit, special, sm));
+    found.into_iter().chain(few).collect()
 }
 
 /// Machine code that was read from such files.
