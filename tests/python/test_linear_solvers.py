@@ -162,3 +162,75 @@ def test_what_no_solver_can_take_is_refused():
         cg(wp.zeros((4, 4), dtype=int), wp.zeros(4, dtype=int), wp.zeros(4, dtype=int))
     with pytest.raises(TypeError, match="base of CG"):
         linear.LinearSolverState(b, b, b)
+
+
+def factor(pre):
+    """The factor of an FSAI preconditioner, dense."""
+    rows, columns = pre.G.uncompress_rows().numpy(), pre.G.columns.numpy()
+    found = np.zeros(pre.G.shape)
+    found[rows, columns] = pre.G.values.numpy()
+    np.testing.assert_array_equal(dense_transpose(pre), found)
+    return found
+
+
+def dense_transpose(pre):
+    rows, columns = pre.GT.uncompress_rows().numpy(), pre.GT.columns.numpy()
+    found = np.zeros(pre.GT.shape)
+    found[rows, columns] = pre.GT.values.numpy()
+    return found.T
+
+
+@pytest.mark.parametrize("block", [1, 3])
+@pytest.mark.parametrize("step", [1, 3])
+def test_fsai_rows_solve_their_equations(block, step):
+    a, b = system(18, 11)
+    pre = linear.FSAI(sparse(a, block=block), max_row_size=6, max_step_size=step, kap_tolerance=0.0)
+    g = factor(pre)
+    assert (np.tril(g) == g).all() and (np.diag(g) > 0).all()
+    assert (g != 0).sum(1).max() == 6
+    for row in range(18):
+        support = np.flatnonzero(g[row])
+        z = np.linalg.solve(a[np.ix_(support, support)], np.eye(len(support))[-1])
+        np.testing.assert_allclose(g[row, support], z / np.sqrt(z[-1]), rtol=1e-9)
+    z = wp.array(b, dtype=wp.float64)
+    pre.matvec(z, z, z, 2.0, -1.0)
+    np.testing.assert_allclose(z.numpy(), 2.0 * g.T @ g @ b - b, rtol=1e-10, atol=1e-10)
+    # All columns allowed, it is the inverse.
+    full = factor(linear.FSAI(sparse(a, block=block), max_row_size=18, max_step_size=step, kap_tolerance=0.0))
+    np.testing.assert_allclose(full.T @ full, np.linalg.inv(a), rtol=1e-8, atol=1e-10)
+
+
+def test_fsai_needs_fewer_iterations_than_the_diagonal():
+    n = 20
+    line = np.diag(np.full(n, 2.0)) - np.eye(n, k=1) - np.eye(n, k=-1)
+    matrix = sparse(np.kron(line, np.eye(n)) + np.kron(np.eye(n), line))
+    counts = []
+    for width in (1, 8):
+        b, x = wp.ones(n * n, dtype=wp.float64), wp.zeros(n * n, dtype=wp.float64)
+        pre = linear.FSAI(matrix, max_row_size=width)
+        counts.append(cg(matrix, b, x, tol=1e-8, M=pre, maxiter=200, check_every=1)[0])
+    assert counts[1] < 0.7 * counts[0]
+
+
+def test_fsai_updates_or_stays_as_it_was():
+    a, _ = system(12, 12)
+    for deferred in (False, True):
+        pre = linear.FSAI(sparse(a), max_row_size=4, reuse_pattern=True, defer_pattern=deferred)
+        if deferred:
+            np.testing.assert_array_equal(factor(pre), np.eye(12))
+            pre.update()
+        once = linear.FSAI(sparse(a), max_row_size=4)
+        np.testing.assert_array_equal(factor(pre), factor(once))
+        pre.update(sparse(4.0 * a))
+        np.testing.assert_allclose(factor(pre), 0.5 * factor(once))
+        with pytest.raises(ValueError, match="positive diagonals"):
+            pre.update(sparse(-a))
+        with pytest.raises(ValueError, match="not SPD"):
+            pre.update(sparse(np.where(a != 0, 10.0, 0.0) + np.eye(12)))
+        with pytest.raises(ValueError, match="another sparsity"):
+            pre.update(sparse(a + np.eye(12)[::-1]))
+        np.testing.assert_allclose(factor(pre), 0.5 * factor(once))
+    with pytest.raises(ValueError, match="reuse_pattern"):
+        once.update()
+    with pytest.raises(ValueError, match="max_row_size is a whole number"):
+        linear.FSAI(sparse(a), max_row_size=0)

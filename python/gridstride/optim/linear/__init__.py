@@ -17,6 +17,7 @@ from gridstride.optim.linear._cg import CG as CG
 from gridstride.optim.linear._cg import cg as cg
 from gridstride.optim.linear._cr import CR as CR
 from gridstride.optim.linear._cr import cr as cr
+from gridstride.optim.linear._fsai import FSAI as FSAI
 from gridstride.optim.linear._gmres import GMRES as GMRES
 from gridstride.optim.linear._gmres import gmres as gmres
 from gridstride.optim.linear._operator import LinearOperator as LinearOperator
