@@ -8,9 +8,10 @@ a factory's names that only annotations use are in no closure.
 from __future__ import annotations
 
 import inspect
+import typing
 from collections import ChainMap
 from collections.abc import Callable, Mapping
-from types import FrameType, FunctionType
+from types import FrameType, FunctionType, UnionType
 from typing import Any
 
 from gridstride import _types
@@ -75,13 +76,27 @@ def of_function(function: Callable[..., Any], frame: FrameType, every: bool) -> 
                 raise TypeError(f"parameter `{name}` of kernel `{function.__name__}` has no type annotation")
     native = {}
     for name, annotation in annotations.items():
-        if name == "return" and annotation in (None, type(None)):
+        if name == "return" and (annotation is None or annotation is type(None)):
             continue
+        refuse_instance(annotation, f"`{name}` of `{function.__name__}`")
+        if isinstance(annotation, UnionType) or typing.get_origin(annotation) is typing.Union:
+            raise RuntimeError(
+                f"`{name}` of `{function.__name__}`: Union type annotations are only supported at Python scope; "
+                "leave the annotation out, or write an overload for each type"
+            )
         try:
             native[name] = _types.native_type(annotation)
         except TypeError as error:
             raise TypeError(f"`{name}` of `{function.__name__}`: {error}") from None
     return native
+
+
+def refuse_instance(annotation: Any, place: str) -> None:
+    """Refuses an array of a class that a program derived: its data and its class would mean nothing to a kernel."""
+    from gridstride import _mapped
+
+    if _mapped.is_array(annotation) and not _mapped.is_own(type(annotation)):
+        raise TypeError(f"{place}: an instance of `{type(annotation).__name__}` is no annotation: write `wp.array[…]`")
 
 
 def of_class(cls: type, frame: FrameType) -> dict[str, Any]:

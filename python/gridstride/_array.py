@@ -273,11 +273,14 @@ class array(_native.Array):  # noqa: N801 - Warp's name
         if extents.count(-1) == 1:
             known = math.prod(extent for extent in extents if extent != -1)
             if known == 0 or self.size % known:
-                raise RuntimeError(f"cannot reshape {self.shape} to {tuple(extents)}")
+                raise RuntimeError(f"cannot reshape array of shape {self.shape} into shape {tuple(extents)}")
             extents[extents.index(-1)] = self.size // known
         target = normalize_shape(extents)
         if math.prod(target) != self.size:
-            raise RuntimeError(f"cannot reshape {self.shape} to {target}: the number of elements differs")
+            raise RuntimeError(
+                f"cannot reshape array of shape {self.shape} (size {self.size}) into shape {target} "
+                f"(size {math.prod(target)})"
+            )
         if not self.is_contiguous:
             raise RuntimeError("reshaping a non-contiguous array is not supported: call contiguous() first")
         view = self._view(self.ptr or 0, target, contiguous_strides(target, self._type.size))

@@ -13,6 +13,11 @@ class array1d(array):  # noqa: N801
     def __new__(cls, *args: Any, **options: Any) -> Any:
         return array(*args, **{"ndim": cls._default_ndim, **options})
 
+    def __class_getitem__(cls, dtype: Any) -> Any:
+        if isinstance(dtype, tuple):
+            raise TypeError(f"{cls.__name__} takes a single type parameter, its element type, not {dtype}")
+        return ArrayAnnotation(dtype, cls._default_ndim)
+
 
 class array2d(array1d):  # noqa: N801
     """`array` of 2 dimensions, as annotation and constructor."""

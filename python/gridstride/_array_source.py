@@ -159,7 +159,8 @@ def from_sequence(
     subclass: Any, data: Any, dtype: Any, shape: Any, copy: bool, place: str, is_chosen: bool
 ) -> _array.array:
     """An array with the elements of `data`, converted to `dtype`, at a place that was chosen or is the default."""
-    if is_foreign(data):
+    # What describes its memory as the host's is taken at its word where that is asked for.
+    if not (place == "cpu" and hasattr(data, "__array_interface__")) and is_foreign(data):
         from gridstride import _interop
 
         return _from_array(_interop.from_foreign(data, dtype), shape, copy, place, is_chosen)

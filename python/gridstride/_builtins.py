@@ -89,7 +89,7 @@ class Builtin:
         # `wp.tile[float, 8]` in annotations.
         if self.__name__ not in ("tile", "tile_stack"):
             raise TypeError(f"`{self.__name__}` is a function and cannot be subscripted")
-        return _unbuilt.Unbuilt(self.__name__)
+        return _unbuilt.Unbuilt(self.__name__)[key]
 
     def __repr__(self) -> str:
         return f"<builtin {self.__name__}>"

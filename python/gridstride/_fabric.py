@@ -64,9 +64,9 @@ class fabricarray(_mapped.mapped_array):  # noqa: N801 - Warp's name
 
     def __init__(self, data: Any = None, attrib: str | None = None, dtype: Any = Any, ndim: Any = None) -> None:
         if data is None:
-            self.dtype = dtype
-            self.ndim = ndim or self._default_ndim
-            self.__gs_type__ = _native_type(_types.element_pattern(dtype), self.ndim)
+            pattern = _types.element_pattern(dtype)
+            self.dtype, self.ndim = _mapped.named(dtype, pattern), ndim or self._default_ndim
+            self.__gs_type__ = _native_type(pattern, self.ndim)
             return
         interface = getattr(data, "__fabric_arrays_interface__", data)
         if not isinstance(interface, dict):
@@ -151,9 +151,9 @@ class indexedfabricarray(_mapped.mapped_array):  # noqa: N801 - Warp's name
     def __init__(self, fa: Any = None, indices: Any = None, dtype: Any = Any, ndim: Any = None) -> None:
         self.fa = fa
         if fa is None:
-            self.dtype = dtype
-            self.ndim = ndim or self._default_ndim
-            element = _native_type(_types.element_pattern(dtype), self.ndim)
+            pattern = _types.element_pattern(dtype)
+            self.dtype, self.ndim = _mapped.named(dtype, pattern), ndim or self._default_ndim
+            element = _native_type(pattern, self.ndim)
         else:
             self.dtype, self.ndim = fa.dtype, fa.ndim
             self.indices = _indexed.index_array(indices, fa.device)

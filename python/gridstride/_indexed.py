@@ -33,7 +33,7 @@ class indexedarray(_mapped.mapped_array):  # noqa: N801 - Warp's name
     def __init__(self, data: Any = None, indices: Any = None, dtype: Any = None, ndim: int | None = None) -> None:
         if data is None:
             element = _types.element_pattern(Any if dtype is None else dtype)
-            self._set(None, dtype, ndim or self._default_ndim, ())
+            self._set(None, _mapped.named(dtype, element), ndim or self._default_ndim, ())
             self.__gs_type__ = _native_type(element, self.ndim)
             return
         given = list(indices) if isinstance(indices, (list, tuple)) else [indices]
@@ -46,6 +46,7 @@ class indexedarray(_mapped.mapped_array):  # noqa: N801 - Warp's name
         self.data = data
         self.dtype = dtype
         self.ndim = ndim
+        ndim = len(indices) if ndim is Any else ndim
         self.indices: list[Any] = [*indices, *[None] * (ndim - len(indices))]
         extents = (0,) * ndim if data is None else data.shape
         self.shape = tuple(

@@ -169,6 +169,16 @@ class Kernel(_native.Kernel):
                 _instance(self, dict(zip(self._annotations, types, strict=True)))
         return self._overloads
 
+    def add_overload(self, argument_types: Sequence[Any]) -> Kernel:
+        """The instance for given types, as `wp.overload` makes it."""
+        return overload(self, list(argument_types))
+
+    def infer_argument_types(self, args: Sequence[Any]) -> list[Any]:
+        """The types that a launch with these arguments has, as annotations. Raises `TypeError` where one has none."""
+        from gridstride import _mapped
+
+        return [_mapped.annotation_of(one) for one in args]
+
     def identify(self, identity: _identity.Identity) -> None:
         """Adds what the kernel is made of."""
         identity.add(self.key, sorted((name, str(value)) for name, value in self.options.items()))

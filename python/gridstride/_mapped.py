@@ -38,7 +38,7 @@ class mapped_array:  # noqa: N801 - beside Warp's names
     shape: tuple[int, ...] = (0,)
 
     def __class_getitem__(cls, dtype: Any) -> Any:
-        if cls.__module__ != __name__ and not cls.__module__.startswith("gridstride."):
+        if not is_own(cls):
             raise TypeError(
                 f"Subscript syntax not supported for `{cls.__name__}`: annotate with the class it derives from"
             )
@@ -81,6 +81,17 @@ class mapped_array:  # noqa: N801 - beside Warp's names
 
     def __len__(self) -> int:
         return self.shape[0]
+
+    def _key(self) -> Any:
+        return (self._native_name, self.dtype, self.ndim)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other or self._memory is not None:
+            return self is other
+        return isinstance(other, mapped_array) and other._memory is None and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key()) if self._memory is None else id(self)
 
     def __copy__(self) -> Any:
         return self
@@ -190,6 +201,36 @@ def class_for(ty: Any) -> Any:
     return found
 
 
+def named(dtype: Any, element: Any) -> Any:
+    """The element type of an annotation as it is shown: `float32` for `float`."""
+    return dtype if isinstance(element, tuple) else _types.class_of(element)
+
+
 def is_array(value: Any) -> bool:
     """Whether a value is an array of any kind."""
     return isinstance(value, (_array.array, mapped_array))
+
+
+def is_own(cls: Any) -> bool:
+    """Whether a class of arrays is one of the library's, not one that a program derived from it."""
+    return cls.__module__ in (
+        "gridstride._array",
+        "gridstride._array_ranks",
+        "gridstride._indexed",
+        "gridstride._fabric",
+    )
+
+
+def annotation_of(value: Any) -> Any:
+    """The annotation of the type that a value has by itself. Raises `TypeError` for a value that has none."""
+    if isinstance(value, _array.array):
+        return _array.ArrayAnnotation(value.dtype, value.ndim)
+    if isinstance(value, mapped_array) and value._memory is not None:
+        own = next(cls for cls in type(value).__mro__ if is_own(cls))
+        return own(dtype=value.dtype, ndim=value.ndim)
+    python = {bool: _types.bool, int: _types.int32, float: _types.float32}
+    if type(value) in python:
+        return python[type(value)]
+    if isinstance(getattr(type(value), "__gs_type__", None), _types.Type):
+        return type(value)
+    raise TypeError(f"Unable to infer the type of {value!r}")

@@ -27,8 +27,12 @@ def normalize_shape(shape: Any) -> tuple[int, ...]:
     if not 1 <= len(extents) <= MAX_RANK:
         raise ValueError(f"an array has 1 to {MAX_RANK} dimensions, not {len(extents)}")
     for extent in extents:
-        if not 0 <= extent <= MAX_EXTENT:
-            raise ValueError(f"Array shapes must be non-negative and below 2**31, got {extents}")
+        if extent < 0:
+            raise ValueError(f"Array shapes must be non-negative, got {extents}")
+        if extent > MAX_EXTENT:
+            raise ValueError(
+                f"Array shapes must not exceed the maximum representable value of a signed 32-bit integer: {extents}"
+            )
     return extents
 
 
@@ -96,8 +100,16 @@ class ArrayAnnotation:
             raise ValueError(
                 f"ndim must be between 1 and {MAX_RANK}: an array has 1 to {MAX_RANK} dimensions, not {ndim}"
             )
-        element = _types.element_pattern(dtype)
         self.ndim = ndim
+        try:
+            _types.native_type(dtype)
+        except TypeError:
+            if not isinstance(dtype, type):
+                raise
+            # A class of another library's, which a type checker may read: kernels and structs refuse it.
+            self.dtype, self.__gs_type__ = dtype, None
+            return
+        element = _types.element_pattern(dtype)
         if isinstance(element, tuple):
             self.dtype = dtype
             # Of an open rank: any type at all, which each launch says.

@@ -18,7 +18,7 @@ from __future__ import annotations
 import struct as layout
 import sys
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from gridstride import _annotations, _logger, _types, _unbuilt
 from gridstride._types import Type
@@ -151,6 +151,13 @@ def array_from_descriptor(raw: bytes, ty: Type) -> Any:
     return _array.make(_types.class_of(ty.elem), ptr, tuple(rest[: ty.rank]), tuple(rest[ty.rank :]), None, place)
 
 
+class Variable(NamedTuple):
+    """A field as it was declared: its name, and its annotation, evaluated."""
+
+    label: str
+    type: Any
+
+
 class struct_base:
     """Base of every class that `@struct` makes."""
 
@@ -266,10 +273,14 @@ def _make_struct(cls: type, annotations: dict[str, Any]) -> Any:
     if cls.__bases__ != (object,):
         # What it would inherit, fields and methods, would be missing.
         names = ", ".join(f"`{base.__name__}`" for base in cls.__bases__)
-        raise RuntimeError(f"struct `{cls.__name__}` is derived from {names}: structs must be defined as base classes")
+        raise RuntimeError(
+            f"struct `{cls.__name__}` is derived from {names}: Warp structs must be defined as base classes"
+        )
     types: list[tuple[str, Type]] = []
+    facts: dict[str, Variable] = {}
     classes: dict[str, Any] = {}
     for name, annotation in annotations.items():
+        _annotations.refuse_instance(annotation, f"field `{name}` of struct `{cls.__name__}`")
         try:
             ty = _types.native_type(annotation)
         except TypeError as error:
@@ -282,6 +293,7 @@ def _make_struct(cls: type, annotations: dict[str, Any]) -> Any:
             else:
                 raise TypeError(f"field `{name}` of struct `{cls.__name__}` must have one fixed type")
         types.append((name, ty))
+        facts[name] = Variable(name, annotation)
         if ty.kind == "struct" and ty not in _types.classes:
             from gridstride import _mapped
 
@@ -291,10 +303,14 @@ def _make_struct(cls: type, annotations: dict[str, Any]) -> Any:
     dropped = {"__dict__", "__weakref__", *annotations}
     body = {name: value for name, value in vars(cls).items() if name not in dropped}
     body["__gs_type__"] = native
+    # What Warp's struct objects say of themselves; fields of these names come first.
+    body.update({name: value for name, value in (("key", cls.__qualname__), ("vars", facts)) if name not in facts})
     body["_fields"] = {
         name: Field(name, ty, offset, classes[name], vars(cls).get(name)) for name, ty, offset in native.fields
     }
     made = type(cls.__name__, (struct_base,), body)
+    if "cls" not in facts:
+        made.cls = made  # type: ignore[attr-defined]
     # Two classes of one name and shape are one type: results get the newest class.
     _types.classes[native] = made
     return made

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from gridstride import _types
+
 
 class Unbuilt:
     """Stands for `wp.NAME` in annotations; `wp.NAME(…)` with data raises `NotImplementedError`."""
@@ -27,6 +29,15 @@ class Unbuilt:
         raise NotImplementedError(f"`{self.__name__}` is not available yet")
 
     def __getitem__(self, key: Any) -> Unbuilt:
+        if self.__name__.startswith("tile"):
+            # A tile's element type and extents, as they will have to be.
+            key = key if isinstance(key, tuple) else (key,)
+            if not key:
+                raise TypeError(f"{self.__name__} requires at least a dtype")
+            extents = key[1] if len(key) == 2 and isinstance(key[1], tuple) else key[1:]
+            for extent in map(_types.literal, extents):
+                if isinstance(extent, int) and extent < 1:
+                    raise TypeError(f"an extent of a {self.__name__} is a positive integer, not {extent}")
         return Unbuilt(self.__name__, is_instance=True)
 
     def __or__(self, other: Any) -> Any:

@@ -305,14 +305,18 @@ class transform_base(vector_base):
 
     __slots__ = ()
 
-    def __init__(self, *args: Any, p: Any = None, q: Any = None) -> None:
+    def __init__(self, *args: Any, p: Any = None, q: Any = None, **unknown: Any) -> None:
+        if unknown:
+            raise TypeError(f"got an unexpected keyword argument '{next(iter(unknown))}'")
         if len(args) == 1 and hasattr(args[0], "__len__") and len(args[0]) == 7:
             args = tuple(args[0])
         if len(args) == 7 and p is None and q is None:
             super().__init__(*args)
             return
-        if len(args) > 2 or (args and p is not None) or (len(args) == 2 and q is not None):
+        if len(args) > 2 and len(args) != 7:
             raise ValueError(f"{type(self).__name__} takes a position and a rotation, or 7 numbers")
+        if args and p is not None or len(args) > 1 and q is not None:
+            raise TypeError(f"multiple values for argument '{'q' if p is None else 'p'}'")
         if len(args) == 1 and q is None and not hasattr(args[0], "__len__"):
             self._fill(args[0])
             return
@@ -320,10 +324,8 @@ class transform_base(vector_base):
         q = args[1] if len(args) == 2 else (0.0, 0.0, 0.0, 1.0) if q is None else q
         for name, part in (("p", p), ("q", q)):
             if not hasattr(part, "__len__"):
-                found = type(part).__name__
-                raise TypeError(
-                    f"Invalid argument '{name}' in transformation constructor: expected a sequence, got {found}"
-                )
+                text = f"Invalid argument '{name}' in transformation constructor: expected a sequence"
+                raise TypeError(f"{text}, got {type(part).__name__}")
         if len(p) != 3 or len(q) != 4:
             raise ValueError(f"{type(self).__name__} takes a position of 3 and a rotation of 4 components")
         super().__init__(*p, *q)

@@ -415,3 +415,17 @@ def test_overlapping_copies_of_other_strides():
     a = wp.array([0, 1, 2, 3, 4, 5], dtype=int)
     wp.copy(a[::2], a[:3])
     assert a.list() == [0, 1, 1, 3, 2, 5]
+
+
+@wp.kernel
+def every(a: wp.array(dtype=int), step: int, out: wp.array(dtype=int)):
+    out[0] = a[::step].shape[0]
+
+
+def test_a_step_of_zero_is_reported_in_every_mode(device):
+    out = wp.zeros(1, dtype=int, device=device)
+    wp.launch(every, 1, inputs=[wp.zeros(5, dtype=int, device=device), -2, out], device=device)
+    assert out.list() == [3]
+    with pytest.raises(wp.KernelFault, match="slice step cannot be zero"):
+        wp.launch(every, 1, inputs=[wp.zeros(5, dtype=int, device=device), 0, out], device=device)
+        wp.synchronize()

@@ -13,7 +13,7 @@ PROGRAM = """
 import gridstride.compat
 gridstride.compat.install()
 import warp as wp
-import warp.sparse
+import warp.render
 from warp._src.build import build_cpu
 from warp._src.context import Kernel, ModuleBuilder, runtime
 from warp._src.types import Vector, np_dtype_to_warp_type
@@ -21,7 +21,7 @@ import numpy as np
 
 assert Kernel is wp.Kernel and Vector[float, 3] is wp.vec3 and np_dtype_to_warp_type[np.float32] is wp.float32
 assert runtime.core.wp_is_mathdx_enabled() == 0
-for use in (lambda: ModuleBuilder({}), lambda: build_cpu("x"), lambda: warp.sparse.bsr_zeros(1, 1, float)):
+for use in (lambda: ModuleBuilder({}), lambda: build_cpu("x"), lambda: warp.render.UsdRenderer("x")):
     try:
         use()
     except NotImplementedError as error:
@@ -38,12 +38,45 @@ def test_private_names_import_and_absent_ones_say_so():
 
 def test_kinds_that_are_not_built_are_annotations_only():
     @wp.kernel
-    def reads(mesh: wp.array(dtype=float), other: wp.fabricarray[float]):
+    def reads(mesh: wp.array(dtype=float), other: wp.Texture2D):
         mesh[0] = 1.0
 
     assert reads.key == "test_kinds_that_are_not_built_are_annotations_only__locals__reads"
-    with pytest.raises(NotImplementedError, match="fabricarray"):
-        wp.fabricarray(data=1)
+    with pytest.raises(NotImplementedError, match="Texture2D"):
+        wp.Texture2D(1)
+    with pytest.raises(TypeError, match="an extent of a tile is a positive integer, not 0"):
+        wp.tile[float, 0]
+
+
+WORDS = """
+import gridstride.compat
+gridstride.compat.install()
+import warp as wp
+
+@wp.kernel
+def wrong(a: wp.array2d[wp.vec3]):
+    a[0, 0, 1] = 1.0
+
+for launch, words in (
+    (lambda: wp.launch(wrong, 1, [wp.zeros((1, 1), dtype=wp.vec3)]), "Incorrect number of indices"),
+    (lambda: wp.launch(wrong, 1, [[1.0]]), "argument 'a' expects an array of type array(ndim=2, dtype=vec3f), but"),
+    (lambda: wp.launch(wrong, 1, [wp.zeros(1, dtype=wp.vec3)]), "argument 'a' expects an array with 2 dimension(s)"),
+):
+    try:
+        launch()
+    except RuntimeError as error:
+        own, _, said = str(error).partition("Warp says: ")
+        assert "`wrong`" in own and said.startswith(words), error
+    else:
+        raise AssertionError(words)
+"""
+
+
+def test_errors_end_with_warps_words(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(WORDS)
+    done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_messages_go_to_the_logger():

@@ -387,3 +387,21 @@ def test_a_launch_without_arguments_is_filled_in():
     command.set_param_by_name("x", 1.5)
     command.launch()
     assert a.list() == [1.5, 1.5, 0.0]
+
+
+@pytest.mark.cpu
+def test_an_object_that_describes_its_memory_is_an_array():
+    class Described:
+        def __init__(self, values):
+            self.values = values
+            self.__array_interface__ = values.__array_interface__
+
+        @property
+        def __cuda_array_interface__(self):
+            raise RuntimeError("not asked on the CPU")
+
+    values = np.zeros(3, np.float32)
+    wp.launch(fill, dim=3, inputs=[Described(values), 2.0, 0], device="cpu")
+    assert values.tolist() == [2.0] * 3
+    with pytest.raises(RuntimeError, match="argument 1 `a`: expected array"):
+        wp.launch(fill, dim=3, inputs=[Described(np.zeros(3)), 1.0, 3], device="cpu")

@@ -72,10 +72,10 @@ rules! {
     Min Scalar |e, x, _| e.chosen(Op::Lt, x);
     Max Scalar |e, x, _| e.chosen(Op::Gt, x);
     Fma Whole |_, x, _| vec![By(x[1]), By(x[0]), One];
+    // Zeros have signs too.
     CopySign Scalar |e, x, _| {
         let one = e.number(1.0);
-        let wanted = e.b.binary(Op::CopySign, one, x[1]);
-        let sign = e.sign(x[0]);
+        let (sign, wanted) = (e.b.binary(Op::CopySign, one, x[0]), e.b.binary(Op::CopySign, one, x[1]));
         vec![By(e.mul(sign, wanted)), Zero]
     };
     // At 0 the slope is infinite, and 0 stands for it: the length of a vector of zeros has the gradient 0, not NaN.

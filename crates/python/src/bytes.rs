@@ -174,6 +174,13 @@ pub(crate) fn array_words(
     if value.is_none() {
         return Ok(Taken::default());
     }
+    // On the CPU, what describes its memory as NumPy's arrays do is taken at its word.
+    if matches!(reach, Reach::Host)
+        && let Some(view) = numpy::view(value, elem, rank)?
+    {
+        put(&view.descriptor);
+        return Ok(Taken { is_read_only: view.is_read_only, stream: None });
+    }
     if let Some(foreign) = crate::foreign::view(value, elem, rank)? {
         if !reach.has(foreign.place) {
             return Err(out_of_reach(reach, &foreign.place.device()));

@@ -77,12 +77,15 @@ fn compile_error_type<'py>(py: Python<'py>, code: &str) -> PyResult<Bound<'py, P
         _ => return Ok(py.get_type::<CompileError>()),
     };
     let class = CLASSES[index].get_or_try_init(py, || {
+        let own = py.get_type::<CompileError>();
+        if !own.getattr("__dict__")?.contains("__str__")? {
+            // A KeyError would show the text quoted, on one line.
+            own.setattr("__str__", py.get_type::<PyBaseException>().getattr("__str__")?)?;
+        }
         let bases = PyTuple::new(py, [py.get_type::<CompileError>(), base])?;
         let body = PyDict::new(py);
         body.set_item("__module__", "gridstride._native")?;
         body.set_item("__doc__", "A kernel that cannot be compiled, by what is wrong with it first.")?;
-        // A KeyError would show the text quoted, on one line.
-        body.set_item("__str__", py.get_type::<PyBaseException>().getattr("__str__")?)?;
         let class = py.get_type::<PyType>().call1((name, bases, body))?;
         Ok::<_, PyErr>(class.cast_into::<PyType>()?.unbind())
     })?;

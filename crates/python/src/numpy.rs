@@ -63,6 +63,19 @@ pub(crate) fn is_array(value: &Bound<'_, PyAny>) -> bool {
         })
 }
 
+/// A NumPy array, or one over the memory of an object that only has `__array_interface__`; none for other values.
+fn as_numpy<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = value.py();
+    if is_array(value) {
+        return Ok(Some(value.clone()));
+    }
+    let has_interface = value.getattr_opt(intern!(py, "__array_interface__")).is_ok_and(|found| found.is_some());
+    if !has_interface || scalar_type(value)?.is_some() || crate::bytes::instance_type(value)?.is_some() {
+        return Ok(None);
+    }
+    py.import(intern!(py, "numpy"))?.call_method1(intern!(py, "asarray"), (value,)).map(Some)
+}
+
 /// What to call a NumPy array or scalar in a message.
 pub(crate) fn describe(value: &Bound<'_, PyAny>) -> Option<String> {
     let py = value.py();
@@ -80,9 +93,7 @@ pub(crate) fn describe(value: &Bound<'_, PyAny>) -> Option<String> {
 /// The type that a NumPy array has by itself: scalars and its own rank.
 pub(crate) fn natural_type(value: &Bound<'_, PyAny>) -> PyResult<Option<Type>> {
     let py = value.py();
-    if !is_array(value) {
-        return Ok(None);
-    }
+    let Some(value) = &as_numpy(value)? else { return Ok(None) };
     let Some(scalar) = dtype_scalar(&value.getattr(intern!(py, "dtype"))?)? else { return Ok(None) };
     let rank: u32 = value.getattr(intern!(py, "ndim"))?.extract()?;
     Ok((1..=4).contains(&rank).then(|| Type::array(Type::scalar(scalar), rank)))
@@ -92,9 +103,7 @@ pub(crate) fn natural_type(value: &Bound<'_, PyAny>) -> PyResult<Option<Type>> {
 /// vectors and matrices may be the array's last dimensions.
 pub(crate) fn view(value: &Bound<'_, PyAny>, elem: Type, rank: u32) -> Result<Option<View>, Mismatch> {
     let py = value.py();
-    if !is_array(value) {
-        return Ok(None);
-    }
+    let Some(value) = &as_numpy(value)? else { return Ok(None) };
     let interface = value.getattr(intern!(py, "__array_interface__"))?;
     let interface = interface.cast::<PyDict>().map_err(PyErr::from)?;
     let field = |name: &str| -> PyResult<Bound<'_, PyAny>> {

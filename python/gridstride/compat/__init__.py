@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
-from gridstride.compat import numba_names, texts
+from gridstride.compat import numba_names, texts, words
 from gridstride.compat.absent import AbsentModule
 
 _ALIASES = {"warp": "gridstride"}
@@ -115,6 +115,7 @@ def install() -> None:
             continue
     sys.meta_path.insert(0, _Alias(aliases))
     texts.install()
+    words.install()
     import gridstride
     from gridstride.compat import internals
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import gridstride
 from gridstride import Device as Device
@@ -10,7 +10,7 @@ from gridstride import Function as Function
 from gridstride import Kernel as Kernel
 from gridstride import Launch as Launch
 from gridstride import Module as Module
-from gridstride import _builtins, _memory, _native, config
+from gridstride import _builtins, _memory, _native, _types, config, types
 from gridstride import get_device as get_device
 from gridstride import launch as launch
 from gridstride.compat.absent import attribute
@@ -110,6 +110,39 @@ def get_nvrtc_version() -> None:
 def get_libmathdx_version() -> str:
     """Empty: NVIDIA's MathDx library is not part of Gridstride."""
     return ""
+
+
+class PackedArray(NamedTuple):
+    """An array as a kernel gets it."""
+
+    data: int
+    grad: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    ndim: int
+
+
+def _takes(a: Any) -> None:
+    pass
+
+
+def pack_arg(kernel: Any, arg_type: Any, arg_name: str, value: Any, device: Any, adjoint: bool = False) -> Any:
+    """Checks a value as `launch` does for a parameter of a type; gives an array as kernels get it, others as they are.
+
+    An adjoint is a plain array, whatever kind of array the parameter is. Raises `RuntimeError`.
+    """
+    if adjoint and types.is_array(arg_type):
+        arg_type = types.ArrayAnnotation(arg_type.dtype, arg_type.ndim)
+    probe = Kernel(_takes, None, None, None, {"a": _types.native_type(arg_type)})
+    try:
+        gridstride.launch(probe, 0, [value], device=device, record_cmd=True)
+    except RuntimeError as error:
+        error.args = (("adjoint " if adjoint else "") + str(error),)
+        raise
+    if not isinstance(value, types.array):
+        return value
+    grad = 0 if value.grad is None else value.grad.ptr
+    return PackedArray(value.ptr or 0, grad, value.shape, value.strides, value.ndim)
 
 
 def type_str(annotation: Any) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import typing
 from typing import Any
 
 import numpy as np
 
-from gridstride import _types
+from gridstride import _mapped, _types
 from gridstride._numpy import dtype_from_numpy
 from gridstride.compat.absent import attribute
 from gridstride.types import *  # noqa: F403
@@ -93,6 +94,81 @@ class Transformation:
 
     def __class_getitem__(cls, dtype: Any) -> Any:
         return transformation(dtype)
+
+
+def concrete_array_type(value: Any) -> Any:
+    """The kind of array that a value or an annotation is: `array`, `indexedarray` …; else the value's class.
+
+    Raises `TypeError` for an array of two kinds.
+    """
+    if isinstance(value, ArrayAnnotation):  # noqa: F405
+        return array  # noqa: F405
+    kinds = [kind for kind in _KINDS if kind in type(value).__mro__]
+    if len(kinds) > 1:
+        names = " and ".join(kind.__name__ for kind in kinds)
+        raise TypeError(f"`{type(value).__name__}` is derived from more than one native array family: {names}")
+    return kinds[0] if kinds else type(value)
+
+
+_KINDS = (array, indexedarray, fabricarray, indexedfabricarray)  # noqa: F405
+ARRAY_TYPE_REGULAR, ARRAY_TYPE_INDEXED, ARRAY_TYPE_FABRIC, ARRAY_TYPE_FABRIC_INDEXED = range(len(_KINDS))
+
+
+def matches_array_class(value: Any, kind: Any) -> bool:
+    """Whether a value or an annotation is an array of a kind."""
+    return concrete_array_type(value) is kind
+
+
+def array_type_id(value: Any) -> int:
+    """The number of an array's kind, `ARRAY_TYPE_REGULAR` … Raises `TypeError` for what is no array."""
+    kind = concrete_array_type(value)
+    if kind not in _KINDS:
+        raise TypeError(f"Unrecognized array type: {value!r}")
+    return _KINDS.index(kind)
+
+
+def get_type_code(annotation: Any) -> str:
+    """A short text for a type, for names: `f4`, `v3f4`, `a1f4`, `tpl2f4i4`. Raises `TypeError` for what is none."""
+    if annotation is Any or annotation is Ellipsis:
+        return "?"
+    kind = concrete_array_type(annotation)
+    if kind in _KINDS:
+        prefix = ("a", "ia", "fa", "ifa")[_KINDS.index(kind)]
+        ndim = "?" if annotation.ndim is Any else annotation.ndim
+        return f"{prefix}{ndim}{get_type_code(annotation.dtype)}"
+    if isinstance(annotation, tuple) or typing.get_origin(annotation) is tuple:
+        items = annotation if isinstance(annotation, tuple) else typing.get_args(annotation)
+        return f"tpl{len(items)}{''.join(map(get_type_code, items))}"
+    try:
+        cls = _types.dtype_class(annotation)
+    except TypeError:
+        name = getattr(annotation, "__name__", None)
+        if name is None or annotation in (str, bytes):
+            raise TypeError(f"Unrecognized type: {annotation!r}") from None
+        return name
+    if not hasattr(cls, "_wp_scalar_type_"):
+        return cls.__name__
+    kind = cls.__gs_type__.kind
+    scalar = cls._wp_scalar_type_.__gs_type__
+    shape = "".join(map(str, getattr(cls, "_shape_", ())))
+    start = {"scalar": "", "vector": f"v{shape}", "matrix": f"m{shape}", "quat": "q", "transform": "t"}[kind]
+    return start + ("b" if scalar.name == "bool" else f"{scalar.name.strip('0123456789')}{scalar.size}")
+
+
+def type_matches_template(annotation: Any, template: Any) -> bool:
+    """Whether a type is one that an open annotation stands for."""
+    return types_equal(annotation, template, match_generic=True)  # noqa: F405
+
+
+def get_signature(types: Any) -> str:
+    """The codes of types in a row."""
+    return "_".join(map(get_type_code, types))
+
+
+def infer_argument_types(values: Any, templates: Any) -> list[Any]:
+    """The annotations that values have by themselves; for None its template. Raises `TypeError` for other values."""
+    pairs = zip(values, templates, strict=True)
+    return [template if value is None else _mapped.annotation_of(value) for value, template in pairs]
 
 
 def __getattr__(name: str) -> Any:

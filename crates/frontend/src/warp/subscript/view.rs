@@ -136,7 +136,7 @@ impl Lower<'_, '_> {
             return Ok((value, self.b().int(Scalar::I64, step.abs()), Backward::Known(step < 0)));
         }
         let value = self.index(step, at)?;
-        self.check_step(value, "slice step cannot be zero", at);
+        self.assert_step(value, "slice step cannot be zero", at);
         let zero = self.b().int(Scalar::I64, 0);
         let is_backward = self.b().compare(Op::Lt, value, zero);
         Ok((value, self.b().unary(Op::Abs, value), Backward::Unknown(is_backward)))
@@ -145,13 +145,17 @@ impl Lower<'_, '_> {
     /// In checked mode, reports a step of zero.
     pub(crate) fn check_step(&mut self, step: Value, message: &str, span: Span) {
         if self.unit.options.checked {
-            let site = Site { kind: SiteKind::Assert, span, name: message.to_owned() };
-            let site = self.unit.module.add_site(site);
-            let scalar = self.ty(step).as_scalar().unwrap_or(Scalar::I64);
-            let zero = self.b().int(scalar, 0);
-            let holds = self.b().compare(Op::Ne, step, zero);
-            self.b().check(Op::Assert, &[holds], site);
+            self.assert_step(step, message, span);
         }
+    }
+
+    /// Reports a step of zero, in every mode: a view of nothing would be a wrong result that nobody sees.
+    fn assert_step(&mut self, step: Value, message: &str, span: Span) {
+        let site = self.unit.module.add_site(Site { kind: SiteKind::Assert, span, name: message.to_owned() });
+        let scalar = self.ty(step).as_scalar().unwrap_or(Scalar::I64);
+        let zero = self.b().int(scalar, 0);
+        let holds = self.b().compare(Op::Ne, step, zero);
+        self.b().check(Op::Assert, &[holds], site);
     }
 
     fn either(&mut self, is_backward: Backward, backward: Value, forward: Value) -> Value {

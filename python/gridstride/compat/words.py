@@ -1,0 +1,87 @@
+"""What Warp would say: the sentence of its own for a mistake, at the end of Gridstride's report.
+
+Programs search error texts, and their tests do (`assertRaisesRegex`). Under `gridstride.compat` the text of a compile
+error or a refused argument ends with Warp's words for the first mistake, where they are known.
+
+    error[too-many-indices]: `out[0]` has 1 dimension, found 2 indices
+    ...
+    Warp says: Incorrect number of indices specified for array indexing
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from gridstride import _native
+
+# Code of the mistake, pattern of Gridstride's message, and what Warp makes of the parts.
+_WORDS = [
+    ("slice-step", r"slice step cannot be zero", "Slice step cannot be zero"),
+    ("too-many-indices", r"found \d+ indices", "Incorrect number of indices specified for array indexing"),
+    ("unknown-attribute", r"`(.+)` has no `(\w+)`", r"`\2` is not an attribute of '\1'"),
+    (
+        "static-index",
+        r"bounds of an unpacked slice must be constants",
+        "Slice component must be a compile-time constant",
+    ),
+    (
+        "not-iterable",
+        r"cannot be unpacked",
+        "Starred expressions are only supported for tuples, vectors and array slices",
+    ),
+    ("type-mismatch", r"`expect_n?eq` must have one type", "Can't test equality for objects with different types"),
+    (
+        "argument-type",
+        r"`zeros` needs an integer that is known when compiling",
+        "the `shape` argument must be specified as a constant when zero-initializing an array",
+    ),
+    (
+        "argument-type",
+        r"`mat(\d)(\d)\w?` takes scalars, found `mat(\d)(\d)\w?`",
+        r"incompatible matrix of shape (\1, \2) given when copy constructing a matrix of shape (\3, \4)",
+    ),
+    ("argument-type", r"`(\w+)` needs .*, found `(.+)`", r"Couldn't find function overload for '\1' that matched '\2'"),
+    (
+        "argument",
+        r"argument \d+ `(\w+)`: expected array\(dtype=Any, ndim=(\d)\), got (.+)",
+        r"type mismatch: argument '\1' expects an array of \2 dimension(s), but passed value has type \3",
+    ),
+    (
+        "argument",
+        r"argument \d+ `(\w+)`: expected array\(.*ndim=(\d)\), got array\(.*ndim=(?!\2)(\d)\)",
+        r"argument '\1' expects an array with \2 dimension(s), but passed value has \3 dimension(s)",
+    ),
+    (
+        "argument",
+        r"argument \d+ `(\w+)`: expected array\(dtype=(\w+), ndim=(\d)\), got (.+)",
+        r"argument '\1' expects an array of type array(ndim=\3, dtype=\2), but passed value has type \4",
+    ),
+    (
+        "argument",
+        r"argument \d+ `(\w+)`: expected (\w*array)\b.*, got (.+)",
+        r"argument '\1' expects an array of type \2, but passed value has type \3",
+    ),
+]
+
+
+def in_warps_words(code: str, message: str) -> str | None:
+    """Warp's sentence for a mistake; None where it is not known."""
+    for known, pattern, words in _WORDS:
+        found = re.search(pattern, message) if known == code else None
+        if found:
+            return found.expand(words)
+    return None
+
+
+def _text(error: Any) -> str:
+    text = BaseException.__str__(error)
+    code, message = getattr(error, "diagnostics", [("argument", text)])[0][:2]
+    words = in_warps_words(code, message)
+    return text if words is None else f"{text}\n\nWarp says: {words}"
+
+
+def install() -> None:
+    """Makes errors end with Warp's words."""
+    for kind in (_native.CompileError, _native.ArgumentError):
+        kind.__str__ = _text
