@@ -22,6 +22,7 @@ import numpy as np
 HERE = Path(__file__).resolve().parent
 PEERS = {
     "gridstride": "gridstride",
+    "gridstride_numba": "gridstride",
     "warp": "warp",
     "numba": "numba.cuda",
     "cupy": "cupy",

@@ -258,6 +258,25 @@ def adjoint_facts(
     gradient, with the line.
     """
 
+class BlockLauncher:
+    """A kernel's launches over blocks of one shape. Call it with the arguments.
+
+    A launch like the last one runs at once; any other goes to `launch(self, args)`. `explained(fault)` gives the
+    exception for a failed check.
+    """
+
+    def __new__(
+        cls,
+        grid: int | Iterable[int],
+        block: int | Iterable[int],
+        dynamic_shared: int,
+        stream: CudaStream | None,
+        launch: Callable[..., None],
+        explained: Callable[[KernelFault], BaseException],
+        *args: Any,
+    ) -> BlockLauncher: ...
+    def __call__(self, *args: Any) -> None: ...
+
 def launch_blocks(
     kernel: Kernel,
     grid: int | Iterable[int],
@@ -267,6 +286,7 @@ def launch_blocks(
     device: str | None = None,
     options: dict[str, Any] | None = None,
     stream: CudaStream | None = None,
+    learner: BlockLauncher | None = None,
 ) -> None:
     """Runs a kernel over thread blocks: `grid` blocks of `block` threads, x first; on a GPU in the order of a stream.
 
@@ -485,6 +505,12 @@ def cuda_end_capture(stream: CudaStream) -> CudaGraph: ...
 def cuda_to_dlpack(array: Array, stream: int | None = None, is_versioned: bool = False) -> object: ...
 def cuda_order(ordinal: int, stream: int, ours_waits: bool) -> None: ...
 def cuda_kernel_properties(
-    kernel: Kernel, arg_types: Sequence[Type], ordinal: int, options: dict[str, Any] | None = None, rank: int = 1
+    kernel: Kernel,
+    arg_types: Sequence[Type],
+    ordinal: int,
+    options: dict[str, Any] | None = None,
+    rank: int = 1,
+    block: int = 0,
+    dynamic_shared: int = 0,
 ) -> list[int]:
     """Registers, shared and local bytes, threads of a block at most; threads of a block, blocks a multiprocessor."""

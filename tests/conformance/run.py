@@ -1,12 +1,12 @@
 """Runs the own test suite of Warp, or of numba-cuda, against Gridstride and writes a table.
 
-    python tests/conformance/run.py [--suite warp|numba] [--quick] [--only GLOB] [--update] [--reasons] [--topics]
+    python tests/conformance/run.py [--suite warp|numba] [--device cpu|cuda] [--quick] [--only GLOB]
+                                    [--update] [--reasons] [--topics]
 
 A suite comes from the peer's wheel on PyPI, which pip downloads into a cache folder outside the repository; no
 file of it is copied here. `expected.tsv` lists for each module how many tests pass: fewer is a failure of this
-command,
-more is a gain that `--update` records. `excluded.tsv` lists tests that assert the peer's internals, each with its
-reason.
+command, more is a gain that `--update` records. `excluded.tsv` lists tests that assert the peer's internals, each with
+its reason. `--suite numba --device cuda` runs the tests that numba-cuda cannot run without a GPU, on a GPU.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import concurrent.futures
 import csv
+import dataclasses
 import fnmatch
 import json
 import os
@@ -44,6 +45,8 @@ class Suite:
     wanted: tuple[str, ...]
     moved: tuple[str, str]
     tests: str
+    # What the worker is to run: all that needs no GPU, or what needs one.
+    device: str = "cpu"
 
 
 SUITES = {
@@ -57,6 +60,7 @@ SUITES = {
         "numba/cuda/tests",
     ),
 }
+SUITES["numba-cuda"] = dataclasses.replace(SUITES["numba"], prefix="numba_cuda_", device="cuda")
 # The one that the command line names.
 suite = SUITES["warp"]
 
@@ -116,7 +120,15 @@ def run_module(folder: pathlib.Path, name: str, skip: dict[str, str]) -> Module:
     """Runs one module in worker processes: a new one after each crash."""
     module, done, began = Module(name), 0, time.perf_counter()
     while time.perf_counter() - began < MODULE_SECONDS:
-        worker = [sys.executable, str(HERE / suite.worker), str(folder), name, str(TEST_SECONDS), str(done)]
+        worker = [
+            sys.executable,
+            str(HERE / suite.worker),
+            str(folder),
+            name,
+            str(TEST_SECONDS),
+            str(done),
+            suite.device,
+        ]
         started = ""
         with subprocess.Popen(worker, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
             assert process.stdout is not None
@@ -173,7 +185,7 @@ def write_expected(modules: list[Module]) -> None:
 
 def print_topics(modules: list[Module]) -> None:
     """Prints the table of docs/conformance.md: what passes by topic, beside what passes with the peer on a CPU."""
-    with open(HERE / f"{suite.prefix}topics.tsv", newline="") as file:
+    with open(HERE / f"{suite.prefix.removesuffix('cuda_')}topics.tsv", newline="") as file:
         topics = {
             row["module"]: (row["topic"], int(row["peer_passed" if suite.prefix else "warp_passed"]))
             for row in csv.DictReader(file, delimiter="\t")
@@ -195,7 +207,8 @@ def print_topics(modules: list[Module]) -> None:
 def main() -> int:
     """Runs the suite; 1 where a module passes fewer tests than recorded."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--suite", choices=sorted(SUITES), default="warp", help="whose tests to run")
+    parser.add_argument("--suite", choices=("warp", "numba"), default="warp", help="whose tests to run")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="cuda: what needs a GPU, of numba's")
     parser.add_argument("--quick", action="store_true", help="only the modules listed in quick.txt")
     parser.add_argument("--only", default="*", help="modules whose name matches")
     parser.add_argument("--update", action="store_true", help="record the table in expected.tsv")
@@ -204,7 +217,9 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     global suite
-    suite = SUITES[options.suite]
+    if options.device == "cuda" and options.suite != "numba":
+        parser.error("--device cuda is for --suite numba")
+    suite = SUITES["numba-cuda" if options.device == "cuda" else options.suite]
     folder, skip, expected = suite_folder(), excluded(), read_expected()
     names = [name for name in module_names(folder) if fnmatch.fnmatch(name, options.only)]
     if options.quick:

@@ -88,8 +88,14 @@ def run(test: unittest.TestCase, seconds: float) -> tuple[str, str]:
     return outcome(result)
 
 
-def serve(module: str, seconds: float, first: int) -> None:
-    """Imports a module and runs its tests from number `first` on, each with a time limit."""
+def skips(test: unittest.TestCase) -> bool:
+    """Whether a test says, before it runs, that it is to be skipped."""
+    method = getattr(test, test._testMethodName)
+    return bool(getattr(method, "__unittest_skip__", False) or getattr(type(test), "__unittest_skip__", False))
+
+
+def serve(module: str, seconds: float, first: int, only: frozenset[str] | None = None) -> None:
+    """Imports a module and runs its tests from number `first` on, or those named by `only`, each with a time limit."""
     # Tests print; only our lines may reach the reader.
     lines = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -101,6 +107,7 @@ def serve(module: str, seconds: float, first: int) -> None:
     try:
         loaded = importlib.import_module(module)
         tests = flatten(unittest.defaultTestLoader.loadTestsFromModule(loaded))
+        tests = [test for test in tests if only is None or test.id() in only]
     except BaseException as error:  # noqa: BLE001  # whatever stops the import is the module's result
         say(
             collected=0,

@@ -131,6 +131,34 @@ pub struct FuncSource {
     pub dialect: Dialect,
 }
 
+/// What a program may extend by functions of its own.
+#[derive(Clone, Copy, Debug)]
+pub enum Extended<'a> {
+    /// Calls of an object.
+    Call(ObjectId),
+    /// A method of the first argument's type.
+    Method(&'a str),
+    /// An attribute of the first argument's type.
+    Attribute(&'a str),
+}
+
+/// An argument as the running program is told of it, with its name where it has one.
+#[derive(Clone, Debug)]
+pub struct HostArgument {
+    pub name: Option<String>,
+    pub value: HostOperand,
+}
+
+/// A value's type, or the value where it is known.
+#[derive(Clone, Debug)]
+pub enum HostOperand {
+    Type(Type),
+    Value(HostValue),
+    Tuple(Vec<HostOperand>),
+    /// A function defined in the kernel.
+    Function,
+}
+
 /// What may be registered for a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Custom {
@@ -154,6 +182,22 @@ pub trait Host {
     fn lookup(&self, scope: ObjectId, name: &str) -> Option<HostValue>;
     /// Attribute of an object or module.
     fn attribute(&self, object: ObjectId, name: &str) -> Option<HostValue>;
+    /// The name of a function of NumPy's, `numpy.sum`.
+    fn library_name(&self, _object: ObjectId) -> Option<String> {
+        None
+    }
+    /// The function that a program registered for calls of an object with such arguments; why there is none.
+    fn implementation(&self, _what: Extended<'_>, _args: &[HostArgument]) -> Result<Option<ObjectId>, String> {
+        Ok(None)
+    }
+    /// Device memory that an object stands for, in row-major order: element type, address and shape.
+    fn device_array(&self, _object: ObjectId) -> Option<(Type, u64, Vec<u64>)> {
+        None
+    }
+    /// A member of an enum class by its name, `Color["red"]`.
+    fn member(&self, _class: ObjectId, _name: &str) -> Option<HostValue> {
+        None
+    }
     /// Value of a Python expression in the function's scope, with `locals` shadowing it (`wp.static`).
     fn evaluate(&self, scope: ObjectId, expression: &str, locals: &[(String, HostValue)]) -> Result<HostValue, String>;
     /// What a host array holds: element type, shape, and the constants of its elements' leaves in row-major order.

@@ -11,7 +11,10 @@ pub mod source;
 pub mod table;
 pub mod warp;
 
-pub use host::{Custom, FuncSource, Host, HostValue, ObjectId, ParamSource, Passing, TypePattern};
+pub use host::{
+    Custom, Extended, FuncSource, Host, HostArgument, HostOperand, HostValue, ObjectId, ParamSource, Passing,
+    TypePattern,
+};
 pub use rules::Dialect;
 
 use diagnostics::{Diagnostic, SourceMap};

@@ -4,12 +4,12 @@
 //! default is what it means in Warp; a [`Rules`] table names what means something else. Ops never know a dialect: the
 //! table is asked while lowering, and the IR says exactly what was meant.
 
-use crate::HostValue;
 use crate::warp::call::Args;
 use crate::warp::lower::{Lower, Result};
 use crate::warp::operand::Operand;
 use crate::warp::operator::Sides;
 use crate::warp::subscript::{Index, Place};
+use crate::{HostValue, ObjectId};
 use diagnostics::Span;
 use ir::{Scalar, Type, Value};
 use ruff_python_ast::{CmpOp, ExprAttribute, Operator, UnaryOp};
@@ -37,6 +37,8 @@ type Compare = fn(&mut Lower<'_, '_>, CmpOp, &Operand, &Operand, Sides) -> Resul
 type Unary = fn(&mut Lower<'_, '_>, UnaryOp, &Operand, Span) -> Result<Operand>;
 type Call = fn(&mut Lower<'_, '_>, &str, Args, Span) -> Result<Operand>;
 type Method = fn(&mut Lower<'_, '_>, &Operand, &str, Args, Span) -> Result<Operand>;
+type Object = fn(&mut Lower<'_, '_>, ObjectId, &Args, Span) -> Option<Result<Operand>>;
+type Captured = fn(&mut Lower<'_, '_>, &HostValue) -> Option<Operand>;
 type Construct = fn(&mut Lower<'_, '_>, Type, Args, Span) -> Result<Operand>;
 type Attribute = fn(&mut Lower<'_, '_>, &Place, &str, &ExprAttribute) -> Result<Option<Place>>;
 type Subscript = fn(&mut Lower<'_, '_>, &Place, &[Index], &str, Span) -> Result<Option<Place>>;
@@ -73,6 +75,10 @@ pub(crate) struct Rules {
     pub(crate) call: Own<Call>,
     pub(crate) method: Own<Method>,
     pub(crate) construct: Own<Construct>,
+    /// Calls of objects that are no functions of the language.
+    pub(crate) object: Own<Object>,
+    /// What a name stands for that is a host's array.
+    pub(crate) captured: Own<Captured>,
     /// Attributes and subscripts that lead somewhere of the dialect's own.
     pub(crate) attribute: Own<Attribute>,
     pub(crate) subscript: Own<Subscript>,

@@ -6,7 +6,7 @@ use crate::counters::{Phase, record, timed};
 use crate::writes::{indexed_dimensions, written_params};
 use autodiff::{Adjoint, Fact, Request};
 use diagnostics::SourceMap;
-use frontend::{Custom, FuncSource, Host, HostValue, ObjectId, Options, Rejected};
+use frontend::{Custom, Extended, FuncSource, Host, HostArgument, HostValue, ObjectId, Options, Rejected};
 use ir::{Const, CustomGradient, FuncRef, Function, FunctionKind, Module, Site, Type};
 use runtime::abi::MAX_RANK;
 use std::cell::Cell;
@@ -237,6 +237,22 @@ impl Host for Timed<'_> {
 
     fn evaluate(&self, scope: ObjectId, expression: &str, locals: &[(String, HostValue)]) -> Result<HostValue, String> {
         self.host.evaluate(scope, expression, locals)
+    }
+
+    fn member(&self, class: ObjectId, name: &str) -> Option<HostValue> {
+        self.host.member(class, name)
+    }
+
+    fn library_name(&self, object: ObjectId) -> Option<String> {
+        self.host.library_name(object)
+    }
+
+    fn implementation(&self, what: Extended<'_>, args: &[HostArgument]) -> Result<Option<ObjectId>, String> {
+        self.host.implementation(what, args)
+    }
+
+    fn device_array(&self, object: ObjectId) -> Option<(Type, u64, Vec<u64>)> {
+        self.host.device_array(object)
     }
 
     fn constant_array(&self, object: ObjectId) -> Option<(Type, Vec<u64>, Vec<Const>)> {

@@ -6,10 +6,11 @@ use crate::errors::guarded;
 use crate::fault::{Launched, fault_error};
 use crate::function::Kernel;
 use crate::launch::{Device, Prepared, RELEASE_THREADS, detached, kernel_of, parse_device, signature_of};
+use crate::launcher::{BlockLauncher, Code, Known, learner_of};
 use crate::options::CompileOptions;
 use crate::pack::{Words, collect_args};
 use crate::plan::{CudaKey, Ready, UnitKey};
-use crate::print;
+use crate::{print, state};
 use pipeline::Unit;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -30,7 +31,9 @@ const PIECE_TIME: Duration = Duration::from_millis(20);
 /// Runs `kernel` once per thread of `grid` blocks of `block` threads, x first; on a GPU in the order of a stream, the
 /// current one if none is given.
 #[pyfunction]
-#[pyo3(signature = (kernel, grid, block, inputs, dynamic_shared=0, device=None, options=None, stream=None))]
+#[pyo3(signature = (
+    kernel, grid, block, inputs, dynamic_shared=0, device=None, options=None, stream=None, learner=None
+))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn launch_blocks<'py>(
     kernel: &Bound<'py, PyAny>,
@@ -41,6 +44,7 @@ pub(crate) fn launch_blocks<'py>(
     device: Option<&Bound<'py, PyAny>>,
     options: Option<&Bound<'py, PyDict>>,
     stream: Option<&Bound<'py, CudaStream>>,
+    learner: Option<&Bound<'py, BlockLauncher>>,
 ) -> PyResult<()> {
     guarded(|| {
         let kernel = kernel_of(kernel)?;
@@ -60,6 +64,14 @@ pub(crate) fn launch_blocks<'py>(
             return Err(PyTypeError::new_err(text));
         }
         Prepared::check_writes_of(kernel, &packed, &unit)?;
+        let learner = learner_of(learner, options)?.filter(|_| !check_bounds && packed == Default::default());
+        let learn = |code| {
+            if let Some(learner) = learner {
+                let (kernel, signature, layout) =
+                    (kernel.clone().unbind(), signature.clone(), signature.layout(&words));
+                learner.learn(Known { kernel, signature, layout, code, stamp: state::stamp() });
+            }
+        };
         let launch = BlockLaunch { kernel, words: &words, bounds };
         let fault = Fault::default();
         let unit = match device {
@@ -67,6 +79,7 @@ pub(crate) fn launch_blocks<'py>(
                 let is_contiguous = signature.is_contiguous(&words);
                 let ready = signature.variants.code(kernel, &signature.types, key, is_contiguous, options)?;
                 launch.run(&ready, &fault)?;
+                learn(Code::Cpu(ready.clone()));
                 ready.unit.clone()
             }
             Device::Interp => {
@@ -85,6 +98,7 @@ pub(crate) fn launch_blocks<'py>(
                 for &(_, other) in &packed.streams {
                     cuda::order(queue.stream, other, false)?;
                 }
+                learn(Code::Cuda(ready));
                 cuda::keep_while_captured(args);
                 return Ok(());
             }
@@ -103,10 +117,11 @@ fn code_block(n_threads: i64) -> u32 {
     }
 }
 
-struct BlockLaunch<'a, 'py> {
-    kernel: &'a Bound<'py, Kernel>,
-    words: &'a [u64],
-    bounds: BlockBounds,
+/// A launch whose arguments are packed. The caller holds them.
+pub(crate) struct BlockLaunch<'a, 'py> {
+    pub(crate) kernel: &'a Bound<'py, Kernel>,
+    pub(crate) words: &'a [u64],
+    pub(crate) bounds: BlockBounds,
 }
 
 impl BlockLaunch<'_, '_> {
@@ -119,7 +134,7 @@ impl BlockLaunch<'_, '_> {
     }
 
     /// Runs compiled code. Between the pieces of a long launch Python sees its signals.
-    fn run(&self, ready: &Ready, fault: &Fault) -> PyResult<()> {
+    pub(crate) fn run(&self, ready: &Ready, fault: &Fault) -> PyResult<()> {
         let py = self.kernel.py();
         let (n_blocks, block_size) = (self.n_blocks(), self.block_size());
         let is_long = n_blocks.saturating_mul(block_size) >= RELEASE_THREADS || ready.watch.is_long();
@@ -158,7 +173,7 @@ impl BlockLaunch<'_, '_> {
         detached(self.kernel.py(), true, || program.launch_blocks(unit.kernel, args, &self.bounds, fault, is_checked));
     }
 
-    fn report(&self, unit: &Unit, fault: &Fault, is_null: &dyn Fn(usize) -> bool) -> PyResult<()> {
+    pub(crate) fn report(&self, unit: &Unit, fault: &Fault, is_null: &dyn Fn(usize) -> bool) -> PyResult<()> {
         let py = self.kernel.py();
         print::flush(py)?;
         let Some(record) = fault.take() else { return Ok(()) };
@@ -169,7 +184,7 @@ impl BlockLaunch<'_, '_> {
     }
 }
 
-fn bounds(
+pub(crate) fn bounds(
     kernel: &str,
     grid: &Bound<'_, PyAny>,
     block: &Bound<'_, PyAny>,

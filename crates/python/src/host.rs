@@ -5,7 +5,10 @@
 use crate::function::{Function, Kernel, annotation, param_names};
 use crate::types::PyIrType;
 use crate::value::{Found, to_host_value, to_python};
-use frontend::{Custom, Dialect, FuncSource, Host, HostValue, ObjectId, ParamSource, Passing, TypePattern};
+use frontend::{
+    Custom, Dialect, Extended, FuncSource, Host, HostArgument, HostOperand, HostValue, ObjectId, ParamSource, Passing,
+    TypePattern,
+};
 use ir::{Const, Type};
 use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
 use pyo3::intern;
@@ -185,6 +188,50 @@ impl<'py> LiveHost<'py> {
         Ok(if found.is_none() { None } else { Some(found) })
     }
 
+    /// What `gridstride.numba.cuda.extending` answers: a device function, or None.
+    fn find_implementation(&self, what: Extended<'_>, args: &[HostArgument]) -> PyResult<Option<ObjectId>> {
+        let py = self.py;
+        let modules = py.import(intern!(py, "sys"))?.getattr(intern!(py, "modules"))?;
+        // A program that extends nothing has not loaded it.
+        let Ok(registry) = modules.get_item("gridstride.numba.cuda.extending") else { return Ok(None) };
+        let mut positional = Vec::new();
+        let named = PyDict::new(py);
+        for arg in args {
+            let value = self.told(&arg.value)?;
+            match &arg.name {
+                Some(name) => named.set_item(name, value)?,
+                None => positional.push(value),
+            }
+        }
+        let found = match what {
+            Extended::Call(object) => {
+                registry.call_method1(intern!(py, "find_call"), (self.object(object), positional, named))?
+            }
+            Extended::Method(name) => registry.call_method1(intern!(py, "find_method"), (name, positional, named))?,
+            Extended::Attribute(name) => registry.call_method1(intern!(py, "find_attribute"), (name, positional))?,
+        };
+        Ok(if found.is_none() { None } else { Some(self.register(&found)) })
+    }
+
+    /// An argument as Python is told of it: its Numba type.
+    fn told(&self, value: &HostOperand) -> PyResult<Bound<'py, PyAny>> {
+        let py = self.py;
+        let dtypes = py.import(intern!(py, "gridstride.numba._dtypes"))?;
+        match value {
+            HostOperand::Type(ty) => dtypes.call_method1(intern!(py, "from_compiler"), (PyIrType(*ty),)),
+            HostOperand::Value(HostValue::Func(id) | HostValue::Object(id)) => Ok(self.object(*id)),
+            HostOperand::Value(value) => {
+                let value = to_python(py, value, &|id| self.object(id))?.unwrap_or_else(|| py.None().into_bound(py));
+                dtypes.call_method1(intern!(py, "typeof"), (value,))
+            }
+            HostOperand::Tuple(items) => {
+                let items = items.iter().map(|item| self.told(item)).collect::<PyResult<Vec<_>>>()?;
+                dtypes.call_method1(intern!(py, "tuple_of"), (items,))
+            }
+            HostOperand::Function => dtypes.getattr(intern!(py, "FUNCTION")),
+        }
+    }
+
     fn find_value(&self, scope: ObjectId, expression: &str, locals: &[(String, HostValue)]) -> PyResult<HostValue> {
         let py = self.py;
         let pyfunc = self.pyfunc(scope)?;
@@ -217,6 +264,7 @@ fn is_number_class(value: &Bound<'_, PyAny>) -> bool {
         || value.is(py.get_type::<PyComplex>())
 }
 
+/// The name of a class or function.
 fn name_of(class: &Bound<'_, PyAny>) -> String {
     class.getattr(intern!(class.py(), "__name__")).and_then(|name| name.extract()).unwrap_or_default()
 }
@@ -279,6 +327,34 @@ impl Host for LiveHost<'_> {
     fn attribute(&self, object: ObjectId, name: &str) -> Option<HostValue> {
         let value = self.object(object).getattr_opt(name).ok()??;
         Some(self.host_value(&value))
+    }
+
+    fn library_name(&self, object: ObjectId) -> Option<String> {
+        let object = self.object(object);
+        let module: String = object.getattr_opt(intern!(self.py, "__module__")).ok()??.extract().ok()?;
+        (module == "numpy").then(|| format!("numpy.{}", name_of(&object)))
+    }
+
+    fn implementation(&self, what: Extended<'_>, args: &[HostArgument]) -> Result<Option<ObjectId>, String> {
+        self.find_implementation(what, args).map_err(|error| {
+            if !error.is_instance_of::<PyException>(self.py) {
+                self.interrupt.borrow_mut().get_or_insert_with(|| error.clone_ref(self.py));
+            }
+            error.value(self.py).to_string()
+        })
+    }
+
+    fn device_array(&self, object: ObjectId) -> Option<(Type, u64, Vec<u64>)> {
+        let object = self.object(object);
+        let array = object.cast::<crate::array::Array>().ok()?.get();
+        let (elem, rank) = array.ty().as_array()?;
+        let extents = array.descriptor[1..].iter().take(rank as usize).copied().collect();
+        (array.is_contiguous && array.descriptor[0] != 0).then_some((elem, array.descriptor[0], extents))
+    }
+
+    fn member(&self, class: ObjectId, name: &str) -> Option<HostValue> {
+        let members = self.object(class).getattr_opt(intern!(self.py, "__members__")).ok()??;
+        members.get_item(name).ok().map(|member| self.host_value(&member))
     }
 
     fn evaluate(&self, scope: ObjectId, expression: &str, locals: &[(String, HostValue)]) -> Result<HostValue, String> {

@@ -19,6 +19,7 @@ mod function;
 mod host;
 mod items;
 mod launch;
+mod launcher;
 mod numba;
 mod numpy;
 mod options;
@@ -207,6 +208,7 @@ fn native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<function::Function>()?;
     m.add_class::<Kernel>()?;
     m.add_class::<recorded::Launch>()?;
+    m.add_class::<launcher::BlockLauncher>()?;
     m.add_class::<tape::Tape>()?;
     m.add("CompileError", py.get_type::<errors::CompileError>())?;
     m.add("KernelFault", py.get_type::<errors::KernelFault>())?;

@@ -6,6 +6,7 @@ use crate::types::inner_shape;
 use ir::{Scalar, Type, TypeKind};
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 
 /// A NumPy array seen as an array of the kernel language.
@@ -32,6 +33,35 @@ pub(crate) fn scalar_of_dtype(name: &str) -> Option<Scalar> {
         "float64" => Scalar::F64,
         _ => return None,
     })
+}
+
+/// A NumPy scalar of one of the usual classes and its word, known by the class itself.
+pub(crate) fn plain_scalar(value: &Bound<'_, PyAny>) -> Option<(Scalar, u64)> {
+    static CLASSES: PyOnceLock<Vec<(usize, Scalar)>> = PyOnceLock::new();
+    let py = value.py();
+    let classes = CLASSES.get_or_init(py, || {
+        let numpy = py.import(intern!(py, "numpy"));
+        let class = |name: &str| Some(numpy.as_ref().ok()?.getattr(name).ok()?.as_ptr() as usize);
+        ["float32", "float64", "int32", "int64", "uint32", "uint64"]
+            .into_iter()
+            .filter_map(|name| Some((class(name)?, scalar_of_dtype(name)?)))
+            .collect()
+    });
+    let class = value.get_type_ptr() as usize;
+    let &(_, scalar) = classes.iter().find(|(known, _)| *known == class)?;
+    Some((
+        scalar,
+        match scalar {
+            Scalar::F32 => u64::from((value.extract::<f64>().ok()? as f32).to_bits()),
+            Scalar::F64 => value.extract::<f64>().ok()?.to_bits(),
+            Scalar::U64 => value.extract::<u64>().ok()?,
+            _ => {
+                let bits = scalar.bits();
+                let mask = if bits == 64 { u64::MAX } else { (1 << bits) - 1 };
+                value.extract::<i64>().ok()? as u64 & mask
+            }
+        },
+    ))
 }
 
 /// The type of a NumPy scalar (`np.float32(1)`); none for anything else.

@@ -291,7 +291,7 @@ impl Layout {
 
 /// The word of an exact Python number that fits its parameter beyond doubt.
 #[inline]
-fn plain_word(scalar: Scalar, arg: &Bound<'_, PyAny>) -> Option<u64> {
+pub(crate) fn plain_word(scalar: Scalar, arg: &Bound<'_, PyAny>) -> Option<u64> {
     /// Ints up to here are floats too, without rounding.
     const EXACT: i64 = 1 << 53;
     match scalar {

@@ -186,6 +186,40 @@ def _logaddexp2(x, y):
     return _like(high + log2(1.0 + exp2(min(x, y) - high)), x)
 
 
+def _complex_less(a, b):
+    is_number = not (isnan(a.imag) or isnan(b.imag))
+    return (a.real < b.real and is_number) or (a.real == b.real and a.imag < b.imag)
+
+
+def _complex_less_equal(a, b):
+    is_number = not (isnan(a.imag) or isnan(b.imag))
+    return (a.real < b.real and is_number) or (a.real == b.real and a.imag <= b.imag)
+
+
+def _complex_greater(a, b):
+    return _complex_less(b, a)
+
+
+def _complex_greater_equal(a, b):
+    return _complex_less_equal(b, a)
+
+
+def _complex_maximum(a, b):
+    return a if _complex_less_equal(b, a) or _cmath_isnan(a) else b
+
+
+def _complex_minimum(a, b):
+    return a if _complex_less_equal(a, b) or _cmath_isnan(a) else b
+
+
+def _complex_fmax(a, b):
+    return a if _complex_less_equal(b, a) or _cmath_isnan(b) else b
+
+
+def _complex_fmin(a, b):
+    return a if _complex_less_equal(a, b) or _cmath_isnan(b) else b
+
+
 def _cmath_isnan(z):
     return isnan(z.real) or isnan(z.imag)
 

@@ -31,14 +31,25 @@ class _HostFunction(cuda.dispatcher.Dispatcher):
     """A function that kernels call, and that Python runs as it is."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.py_func(*args, **kwargs)
+        if not self._signatures or kwargs:
+            return self.py_func(*args, **kwargs)
+        # As compiled for its signature: numbers are converted to the types that it names.
+        kinds, result = self._signatures[0]
+        found = self.py_func(*(_number(arg, ty) for arg, ty in zip(args, kinds, strict=True)))
+        return found if result is None else _number(found, result)
+
+
+def _number(value: Any, ty: Any) -> Any:
+    return ty(value).item() if isinstance(ty, types.Number) and isinstance(value, int | float | complex) else value
 
 
 def jit(signature_or_function: Any = None, **options: Any) -> Any:
     """Makes a function one that kernels can call. Called from Python it runs as Python: speed is in the kernels."""
     if callable(signature_or_function) and not isinstance(signature_or_function, types.Type | types.Signature):
         return _HostFunction(signature_or_function, {"device": True})
-    return jit
+    given = signature_or_function
+    listed = [] if given is None else list(given) if isinstance(given, list) else [given]
+    return lambda function: _HostFunction(function, {"device": True}, listed)
 
 
 njit = jit

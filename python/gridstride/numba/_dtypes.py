@@ -64,6 +64,10 @@ def from_native_dtype(dtype: np.dtype[Any]) -> _native.Type:
         return complex_type("float32" if dtype.itemsize == 8 else "float64")
     if dtype.kind in "mM":
         return _scalar("int64")
+    if dtype.kind in "SU" and dtype.itemsize and dtype.isnative:
+        # Texts of a constant length: bytes, or code points.
+        n = dtype.itemsize if dtype.kind == "S" else dtype.itemsize // 4
+        return _native.Type.vector(_scalar("uint8" if dtype.kind == "S" else "uint32"), n)
     if dtype.name in _SCALARS and dtype.isnative:
         return _scalar(dtype.name)
     raise TypeError(f"elements of dtype {dtype} cannot be used in a kernel")
@@ -96,9 +100,11 @@ def native(ty: Any) -> _native.Type:
         return _scalar(ty.name)
     if isinstance(ty, types.Array):
         return _native.Type.array(native(ty.dtype), max(ty.ndim, 1))
+    if isinstance(ty, types.CPointer):
+        return _native.Type.array(native(ty.dtype), 1)
     if isinstance(ty, types.BaseTuple):
         return _native.Type.tuple([native(item) for item in ty.types])
-    if isinstance(ty, types.Record):
+    if isinstance(ty, types.Record | types.CharSeq):
         return from_native_dtype(ty.dtype)
     if isinstance(ty, types.VectorType):
         return _native.Type.vector(native(ty.base_type), ty.num_elements)
@@ -124,6 +130,10 @@ def from_dtype(dtype: Any) -> types.Type:
         return found
     if dtype.names is not None:
         return types.Record(dtype)
+    if dtype.kind == "S":
+        return types.CharSeq(dtype.itemsize)
+    if dtype.kind == "U":
+        return types.UnicodeCharSeq(dtype.itemsize // 4)
     if dtype.kind == "M":
         return types.NPDatetime(str(dtype), dtype)
     if dtype.kind == "m":
@@ -137,7 +147,7 @@ def as_dtype(ty: Any) -> np.dtype[Any]:
     """NumPy's dtype of a Numba type."""
     if isinstance(ty, types.Array):
         return as_dtype(ty.dtype)
-    if isinstance(ty, types.Number | types.Record):
+    if isinstance(ty, types.Number | types.Record | types.CharSeq):
         return ty.dtype
     return np.dtype(ty)
 
@@ -162,14 +172,26 @@ def typeof(value: Any) -> types.Type:
         return types.complex128
     if value is None:
         return types.none
+    if isinstance(value, str):
+        return types.unicode_type
     if isinstance(value, tuple):
-        items = [typeof(item) for item in value]
-        if items and all(item == items[0] for item in items):
-            return types.UniTuple(items[0], len(items))
-        return types.Tuple(items)
+        return tuple_of([typeof(item) for item in value])
     if isinstance(value, np.dtype):
         return from_dtype(value)
+    if isinstance(value, types.Type):
+        return value
     raise ValueError(f"cannot determine Numba type of {type(value)}")
+
+
+#: The type of a function that a kernel defines, as an argument.
+FUNCTION = types.Dummy("function")
+
+
+def tuple_of(items: list[Any]) -> types.Type:
+    """The type of tuples of such items."""
+    if items and all(item == items[0] for item in items):
+        return types.UniTuple(items[0], len(items))
+    return types.Tuple(items)
 
 
 def from_compiler(ty: _native.Type) -> types.Type:
@@ -180,9 +202,7 @@ def from_compiler(ty: _native.Type) -> types.Type:
     if ty.kind == "array" and ty.elem is not None:
         return types.Array(from_compiler(ty.elem), ty.rank, "C")
     if ty.kind == "tuple":
-        items = [from_compiler(item) for _, item, _ in ty.fields]
-        same = bool(items) and all(item == items[0] for item in items)
-        return types.UniTuple(items[0], len(items)) if same else types.Tuple(items)
+        return tuple_of([from_compiler(item) for _, item, _ in ty.fields])
     if ty.struct_name in ("complex64", "complex128"):
         return types.complex64 if ty.struct_name == "complex64" else types.complex128
     if ty.struct_name == "record":
@@ -201,9 +221,20 @@ def dtype_of(ty: _native.Type) -> np.dtype[Any]:
     return np.dtype([(name, dtype_of(field)) for name, field, _ in ty.fields], align=True)
 
 
+def __getattr__(name: str) -> Any:
+    # Names of kernels that Numba has here: `numba.np.numpy_support.carray`.
+    if name in ("carray", "farray"):
+        from gridstride.numba.cuda import _language
+
+        return getattr(_language, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 def constant(value: Any) -> tuple[_native.Type, list[int], bytes]:
-    """What an array holds: element type, shape and bytes in row-major order, for `const.array_like`."""
-    array = np.asarray(value)
+    """What an array holds: element type, shape and bytes in row-major order. Raises `TypeError` for anything else."""
+    if not isinstance(value, np.ndarray):
+        raise TypeError(f"{type(value).__name__} is no array")
+    array = value
     dtype = device_dtype(array.dtype)
     contiguous = np.ascontiguousarray(array.astype(dtype) if dtype != array.dtype else array)
     return from_native_dtype(dtype), list(array.shape) or [1], contiguous.tobytes()

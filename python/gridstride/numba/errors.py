@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 import re
 from typing import Any
@@ -89,6 +90,30 @@ def _raised(report: str, scope: Any) -> type[_native.KernelFault]:
     return type(f"{base.__name__}Fault", (_native.KernelFault, base), {})
 
 
+def _message(report: str, scope: Any) -> str:
+    """What a `raise` says: its constant arguments, names by their values."""
+    named = re.search(r"assertion failed: (\w+\(.*\))$", report, re.MULTILINE)
+    try:
+        call = ast.parse(named[1], mode="eval").body if named else None
+        args = call.args if isinstance(call, ast.Call) else []
+        said = [(scope or {})[arg.id] if isinstance(arg, ast.Name) else ast.literal_eval(arg) for arg in args]
+    except (SyntaxError, ValueError, KeyError):
+        return ""
+    return ": " + ", ".join(map(str, said)) if said else ""
+
+
+def _numba_lines(fault: _native.KernelFault, kind: str, scope: Any) -> str:
+    """What Numba says of a failed check, below our report: the thread and the block as it writes them."""
+    report = str(fault)
+    place = re.search(r"in thread \(([^)]*)\) of block \(([^)]*)\) of kernel `(\w+)`", report)
+    where = re.search(r"--> (.*):(\d+):\d+", report)
+    if place is None or where is None:
+        return report
+    said = {"component": ": tuple index out of range"}.get(kind) or _message(report, scope)
+    function = f"In function {place[3]!r}, file {where[1]}, line {where[2]}"
+    return f"{report}\n{function}\ntid=[{place[1]}] ctaid=[{place[2]}]{said}"
+
+
 def of_fault(fault: _native.KernelFault, scope: Any = None) -> _native.KernelFault:
     """A failed check as the exception that Python has for such a mistake."""
     classes = {"bounds": IndexFault, "null": IndexFault, "component": IndexFault, "division": DivisionFault}
@@ -98,6 +123,6 @@ def of_fault(fault: _native.KernelFault, scope: Any = None) -> _native.KernelFau
         found = _raised(str(fault), scope)
     if found is None:
         return fault
-    made = found(*fault.args)
+    made = found(_numba_lines(fault, kind, scope), *fault.args[1:])
     made.__dict__.update(fault.__dict__)
     return made

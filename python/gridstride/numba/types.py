@@ -144,6 +144,14 @@ class Array(Type):
         return self.layout == "C"
 
 
+class CPointer(Type):
+    """The address of values of a type: an int when a kernel is launched, in a kernel an array without an end."""
+
+    def __init__(self, dtype: Type) -> None:
+        self.dtype = dtype
+        super().__init__(f"{dtype}*")
+
+
 class BaseTuple(Type):
     """Tuples."""
 
@@ -190,6 +198,24 @@ class Record(Type):
 
     def __len__(self) -> int:
         return len(self.dtype.names or ())
+
+
+class CharSeq(Type):
+    """Bytes of a constant count, as elements of arrays: NumPy's `S12`."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.dtype = np.dtype(f"S{count}")
+        super().__init__(f"[char x {count}]")
+
+
+class UnicodeCharSeq(CharSeq):
+    """Text of a constant length, as elements of arrays: NumPy's `<U12`."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(count)
+        self.dtype = np.dtype(f"U{count}")
+        self.name = f"[unichr x {count}]"
 
 
 class VectorType(Type):
@@ -255,6 +281,7 @@ u1, u2, u4, u8 = uint8, uint16, uint32, uint64
 f2, f4, f8 = float16, float32, float64
 c8, c16 = complex64, complex128
 deferred_type = Dummy("deferred")
+voidptr = CPointer(none)
 pyobject = Dummy("pyobject")
 unicode_type = string = Dummy("unicode_type")
 

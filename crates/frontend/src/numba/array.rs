@@ -1,14 +1,14 @@
 //! Attributes, subscripts and methods of arrays, tuples, records and numbers; assignment to slices.
 
 use super::types::Number;
-use super::{blocks, closure, complex, record, warps};
+use super::{blocks, closure, complex, create, extend, record, warps};
 use crate::warp::call::Args;
 use crate::warp::lower::{Lower, Result};
 use crate::warp::operand::Operand;
 use crate::warp::subscript::{Access, Index, PieceKind, Place};
 use crate::{HostValue, TypePattern};
 use diagnostics::Span;
-use ir::{Attr, Op, PathElem, Scalar, Type, TypeKind, Value};
+use ir::{Attr, Const, Op, PathElem, Scalar, Type, TypeKind, Value};
 use ruff_python_ast::ExprAttribute;
 
 /// What `...` in a subscript is while it is read.
@@ -62,6 +62,11 @@ pub(crate) fn attribute(
     }
     // One field of all elements: read and written element by element, where it is indexed.
     let part = part_of(elem, name);
+    if part.is_none()
+        && let Some(found) = extend::attribute(lower, &Operand::Value(array), name, span)
+    {
+        return found.map(|found| Some(Place::Operand(found)));
+    }
     Ok(part.map(|_| Place::Operand(Operand::Method(Box::new(Operand::Value(array)), format!("{PART}{name}")))))
 }
 
@@ -155,6 +160,12 @@ pub(crate) fn subscript(
         let place = lower.array_place(array, &list, name, span)?;
         return Ok(Some(lower.piece(place, PieceKind::Component(index), ty)));
     }
+    if let Place::Operand(Operand::Static(HostValue::Object(class))) = base
+        && let [(Operand::Static(HostValue::Str(member)), _)] = indices
+        && let Some(found) = lower.unit.host.member(*class, member)
+    {
+        return Ok(Some(Place::Operand(Operand::Static(found))));
+    }
     let Some(ty) = lower.place_type(base) else { return Ok(None) };
     if let ([(Operand::Static(HostValue::Str(field)), _)], Some((elem, _))) = (indices, ty.as_array())
         && part_of(elem, field).is_some()
@@ -207,8 +218,14 @@ pub(crate) fn method(lower: &mut Lower<'_, '_>, base: &Operand, name: &str, args
             if let Some(result) = array_method(lower, array, (*elem, *rank), name, &args, span) {
                 return result;
             }
+            if let Some(result) = create::method(lower, base, array, name, &args, span) {
+                return result;
+            }
         }
         _ => {}
+    }
+    if let Some(result) = extend::method(lower, base, name, &args, span) {
+        return result;
     }
     let what = lower.describe(base);
     Err(lower.error("unknown-method", span, format!("{what} has no method `{name}` in a kernel")))
@@ -263,6 +280,12 @@ pub(crate) fn write(lower: &mut Lower<'_, '_>, place: &Place, value: &Operand, s
     if let (Place::Memory(access), Some(source)) = (place, lower.type_of(value).filter(|ty| ty.is_array())) {
         return nested(lower, access, value, source, span);
     }
+    if let (Place::Memory(access), Operand::Static(value)) = (place, value)
+        && let TypeKind::Vector { elem, len } = *access.ty.kind()
+        && let Some(codes) = text_codes(value, elem)
+    {
+        return text(lower, access, &codes, (elem, len as usize), span);
+    }
     let Place::Operand(Operand::Value(target)) = place else { return Ok(false) };
     if let Some(Place::Memory(access)) = record::whole(lower, *target) {
         let value = lower.value_as(value, access.ty, span)?;
@@ -293,6 +316,32 @@ pub(crate) fn write(lower: &mut Lower<'_, '_>, place: &Place, value: &Operand, s
             return Err(lower.error("type-mismatch", span, message));
         }
     }
+    Ok(true)
+}
+
+/// The elements of a text of NumPy's: code points of `<U12`, bytes of `S12`.
+fn text_codes(value: &HostValue, elem: Scalar) -> Option<Vec<i128>> {
+    match (value, elem) {
+        (HostValue::Str(text), Scalar::U32) => Some(text.chars().map(|char| u32::from(char).into()).collect()),
+        (HostValue::Tuple(bytes), Scalar::U8) => {
+            bytes.iter().map(|byte| if let HostValue::Int(byte) = byte { Some(*byte) } else { None }).collect()
+        }
+        _ => None,
+    }
+}
+
+/// Assigns a constant text, zeros behind it; as NumPy does, one that is too long is cut.
+fn text(
+    lower: &mut Lower<'_, '_>,
+    access: &Access,
+    codes: &[i128],
+    (elem, len): (Scalar, usize),
+    span: Span,
+) -> Result<bool> {
+    let mut leaves: Vec<Const> = codes.iter().take(len).map(|&code| Const::int(elem, code)).collect();
+    leaves.resize(len, Const(0));
+    let value = lower.value(&Operand::Static(HostValue::Composite(access.ty, leaves)), span)?;
+    lower.store(access, value);
     Ok(true)
 }
 

@@ -10,6 +10,7 @@ use crate::warp::builtins::{Arg, Call};
 use crate::warp::lower::{Lower, Result};
 use crate::warp::operand::Operand;
 use crate::{HostValue, TypePattern};
+use diagnostics::Span;
 use ir::{Attr, FenceScope, Op, Scalar, Type, Value};
 
 pub(super) const ROWS: &[Row] = &[
@@ -26,7 +27,6 @@ pub(super) const ROWS: &[Row] = &[
     row("cuda.cg.this_grid", "", |_, _| Ok(Operand::Static(HostValue::Builtin(GRID_GROUP.into())))),
     row("cuda.shared.array", "shape, dtype, alignment?", shared),
     row("cuda.local.array", "shape, dtype, alignment?", local),
-    row("cuda.const.array_like", "ndarray", constant),
 ];
 
 /// What `cg.this_grid()` gives.
@@ -41,7 +41,7 @@ const POSITIONS: [(&str, Op); 4] = [
 ];
 
 /// A local array lives on the stack of a worker thread.
-const MAX_LOCAL_BYTES: u64 = 512 << 10;
+pub(super) const MAX_LOCAL_BYTES: u64 = 512 << 10;
 /// What a block may share on any device.
 const MAX_SHARED_BYTES: u64 = 227 << 10;
 
@@ -51,6 +51,11 @@ pub(super) fn position(lower: &mut Lower<'_, '_>, builtin: &str, name: &str) -> 
     let dim = ["x", "y", "z"].iter().position(|letter| *letter == name)? as u32;
     let value = index(lower, *op, dim);
     Some(Operand::Value(lower.b().cast(value, Scalar::I32)))
+}
+
+/// `cuda.threadIdx` as a whole: its three parts.
+pub(super) fn positions(lower: &mut Lower<'_, '_>, builtin: &str) -> Option<Vec<Operand>> {
+    ["x", "y", "z"].iter().map(|name| position(lower, builtin, name)).collect()
 }
 
 fn index(lower: &mut Lower<'_, '_>, op: Op, dim: u32) -> Value {
@@ -107,24 +112,31 @@ fn shared(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
         let start = lower.b().int(Scalar::I64, 0);
         return Ok(Operand::Value(lower.b().push1(Op::DynamicShared, &[start], Attr::None, Type::array(elem, 1))));
     }
-    own(lower, call, Op::SharedArray, shape, elem, MAX_SHARED_BYTES)
+    own(lower, call.span, Op::SharedArray, &shape, elem, MAX_SHARED_BYTES)
 }
 
 fn local(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
     check_alignment(lower, call)?;
     let (shape, elem) = (extents(lower, call)?, dtype(lower, call, call.arg(1))?);
-    own(lower, call, Op::LocalArray, shape, elem, MAX_LOCAL_BYTES)
+    own(lower, call.span, Op::LocalArray, &shape, elem, MAX_LOCAL_BYTES)
 }
 
-fn own(lower: &mut Lower<'_, '_>, call: &Call<'_>, op: Op, shape: Vec<u64>, elem: Type, most: u64) -> Result<Operand> {
+pub(super) fn own(
+    lower: &mut Lower<'_, '_>,
+    span: Span,
+    op: Op,
+    shape: &[u64],
+    elem: Type,
+    most: u64,
+) -> Result<Operand> {
     let bytes = shape.iter().fold(elem.size(), |bytes, &n| bytes.saturating_mul(n));
     if bytes > most {
         let what = if op == Op::SharedArray { "a shared array" } else { "a local array" };
         let message = format!("{what} of {bytes} bytes is too large: at most {most} bytes");
-        return Err(lower.error("local-array-size", call.span, message));
+        return Err(lower.error("local-array-size", span, message));
     }
     let ty = Type::array(elem, shape.len() as u32);
-    Ok(Operand::Value(lower.b().push1(op, &[], Attr::Extents(shape.into()), ty)))
+    Ok(Operand::Value(lower.b().push1(op, &[], Attr::Extents(shape.to_vec().into()), ty)))
 }
 
 /// Alignment is a power of two; memory is aligned to more than any that is useful.
@@ -137,7 +149,7 @@ fn check_alignment(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<()> {
 }
 
 /// The shape of an array made in a kernel: constants.
-fn extents(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Vec<u64>> {
+pub(super) fn extents(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Vec<u64>> {
     let arg = call.arg(0);
     let items = match &arg.operand {
         operand if operand.as_int().is_some() => vec![operand.clone()],
@@ -161,34 +173,4 @@ pub(super) fn dtype(lower: &mut Lower<'_, '_>, call: &Call<'_>, arg: &Arg) -> Re
         Operand::Static(HostValue::Builtin(name)) if name == "complex" => Ok(super::types::complex(Scalar::F64)),
         _ => Err(lower.wrong_type(call, arg, "a type such as `float32` here")),
     }
-}
-
-/// `const.array_like(a)`: what the host array holds when the kernel is compiled.
-fn constant(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
-    let arg = call.arg(0);
-    let found = match &arg.operand {
-        Operand::Static(HostValue::Object(object)) => lower.unit.host.constant_array(*object),
-        _ => None,
-    };
-    let Some((elem, shape, leaves)) = found else {
-        return Err(lower.wrong_type(call, arg, "a NumPy array that the kernel takes from outside"));
-    };
-    let array = own(lower, call, Op::LocalArray, shape.clone(), elem, MAX_LOCAL_BYTES)?;
-    let target = lower.value(&array, call.span)?;
-    let n_leaves = elem.n_leaves().max(1);
-    for (number, item) in leaves.chunks(n_leaves).enumerate() {
-        let mut rest = number as u64;
-        let mut indices = Vec::new();
-        for &extent in shape.iter().rev() {
-            indices.insert(0, lower.b().int(Scalar::I64, i128::from(rest % extent)));
-            rest /= extent;
-        }
-        let value = match elem.as_scalar() {
-            Some(scalar) => HostValue::Scalar(scalar, item[0]),
-            None => HostValue::Composite(elem, item.to_vec()),
-        };
-        let value = lower.value(&Operand::Static(value), call.span)?;
-        lower.b().store(target, &indices, &[], &[], value);
-    }
-    Ok(array)
 }

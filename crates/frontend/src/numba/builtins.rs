@@ -1,7 +1,7 @@
 //! What can be called: the tables of all families, Python's own functions, calls by a name like `cuda.grid`.
 
 use super::types::{self, Number};
-use super::{array, atomics, blocks, complex, convert, math, print, warps};
+use super::{array, atomics, blocks, complex, convert, create, math, print, warps};
 use crate::warp::builtins::{Arg, Call};
 use crate::warp::call::Args;
 use crate::warp::expression::suggest;
@@ -29,7 +29,7 @@ pub(super) const fn row(
     Row { name, params, rule }
 }
 
-const FAMILIES: [&[Row]; 6] = [PYTHON, blocks::ROWS, atomics::ROWS, warps::ROWS, math::ROWS, print::ROWS];
+const FAMILIES: [&[Row]; 7] = [PYTHON, blocks::ROWS, create::ROWS, atomics::ROWS, warps::ROWS, math::ROWS, print::ROWS];
 
 const PYTHON: &[Row] = &[
     row("int", "x?", |lower, call| number(lower, call, Scalar::I64)),
@@ -49,6 +49,8 @@ const PYTHON: &[Row] = &[
     row("zip", "*args", only_in_loops),
     row("reversed", "*args", only_in_loops),
     row("operator.truth", "a", boolean),
+    // Loops over tuples of several types are unrolled anyway.
+    row("literal_unroll", "container", |_, call| Ok(call.arg(0).operand.clone())),
     row("_like", "x, model", like),
     row("_bits", "x", bits),
     row("_float_of_bits", "x", bits),
@@ -100,6 +102,11 @@ pub(crate) fn call(lower: &mut Lower<'_, '_>, name: &str, args: Args, span: Span
         return (row.rule)(lower, &call);
     }
     if let Some(result) = operator_call(lower, name, &args, span) {
+        return result;
+    }
+    if let Some(function) = name.strip_prefix("numpy.")
+        && let Some(result) = create::reduction(lower, function, &args, span)
+    {
         return result;
     }
     if let Some(result) = math::ufunc(lower, name, &args, span) {

@@ -50,20 +50,9 @@ fn free_names(lower: &Lower<'_, '_>, def: &StmtFunctionDef) -> Vec<String> {
     free
 }
 
-/// Whether an operand is such a function that holds values of the body it was defined in.
-pub(crate) fn holds_values(operand: &Operand) -> bool {
-    let Operand::Method(base, name) = operand else { return false };
-    let Operand::Tuple(captured) = &**base else { return false };
-    name.starts_with(MARK) && captured.iter().any(|one| !matches!(one, Operand::Static(_)) && !is_pure(one))
-}
-
-fn is_pure(operand: &Operand) -> bool {
-    match operand {
-        Operand::Static(_) => true,
-        Operand::Tuple(items) => items.iter().all(is_pure),
-        Operand::Method(base, name) => name.starts_with(MARK) && is_pure(base),
-        _ => false,
-    }
+/// Whether the name of an operand is the mark of such a function.
+pub(crate) fn is_function(mark: &str) -> bool {
+    mark.starts_with(MARK)
 }
 
 /// Calls the function, where an operand is one.
@@ -82,21 +71,22 @@ pub(super) fn call(
     let mut params: Vec<ParamSource> = Vec::new();
     for param in def.parameters.iter_non_variadic_params() {
         let default = param.default.as_deref().and_then(constant);
-        params.push(plain(param.parameter.name.as_str(), default));
+        params.push(ParamSource {
+            name: param.parameter.name.to_string(),
+            annotation: None,
+            default,
+            passing: Passing::of(&def.parameters, param),
+        });
     }
     let mut args = args.clone();
-    // By name: defaults may stand between the arguments and what is captured.
+    // By name: defaults and `*args` may stand between the arguments and what is captured.
     for (name, operand) in words.zip(captured) {
-        params.push(plain(name, None));
+        params.push(ParamSource { name: name.to_owned(), annotation: None, default: None, passing: Passing::ByName });
         args.spans.push(span);
         args.named.push((name.to_owned(), operand.clone()));
     }
     let callee = Callee::nested(name, lower.scope.clone(), params, parsed.clone(), lower.rules, line);
     Some(lower.call_best(&[callee], &args, span))
-}
-
-fn plain(name: &str, default: Option<HostValue>) -> ParamSource {
-    ParamSource { name: name.to_owned(), annotation: None, default, passing: Passing::Either }
 }
 
 fn constant(expr: &Expr) -> Option<HostValue> {

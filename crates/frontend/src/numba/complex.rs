@@ -90,7 +90,7 @@ fn quotient(lower: &mut Lower<'_, '_>, (a, b): (Value, Value), (c, d): (Value, V
     let real = make.binary(Op::Div, real, divisor);
     let product = make.binary(Op::Mul, first, ratio);
     let imag = make.binary(Op::Sub, second, product);
-    let turned = make.unary(Op::Neg, imag);
+    let turned = make.binary(Op::Sub, product, second);
     let imag = make.select(is_real, imag, turned);
     let imag = make.binary(Op::Div, imag, divisor);
     of_parts(lower, real, imag)

@@ -113,6 +113,24 @@ const COMPARISONS: [(&str, CmpOp); 6] = [
     ("greater_equal", CmpOp::GtE),
 ];
 
+/// What NumPy has of complex numbers by the order of their real parts, then of their imaginary ones.
+const COMPLEX_ORDER: [&str; 8] =
+    ["less", "less_equal", "greater", "greater_equal", "minimum", "maximum", "fmin", "fmax"];
+
+fn complex_order(lower: &mut Lower<'_, '_>, function: &str, sides: [&Operand; 2], span: Span) -> Result<Operand> {
+    let numbers = sides.map(|side| lower.type_of(side).and_then(Number::of));
+    let [Some(x), Some(y)] = numbers else {
+        return Err(lower.error("argument-type", span, "this function takes numbers"));
+    };
+    let ty = types::arithmetic(x, y).ty();
+    let mut operands = Vec::new();
+    for side in sides {
+        operands.push(Operand::Value(lower.value_as(side, ty, span)?));
+    }
+    let args = Args::positional(&operands, span);
+    lower.call_library(&format!("_complex_{function}"), args, span).unwrap_or(Err(Reported))
+}
+
 fn positional(call: &Call<'_>) -> Args {
     let operands: Vec<Operand> = call.all().into_iter().map(|arg| arg.operand).collect();
     Args::positional(&operands, call.span)
@@ -147,6 +165,12 @@ pub(super) fn ufunc(lower: &mut Lower<'_, '_>, name: &str, args: &Args, span: Sp
             return Some(lower.binary(*op, &a, &b, span));
         }
         return Some(lower.binary(*op, a, b, span));
+    }
+    if let [a, b] = operands
+        && (is_complex(lower, a) || is_complex(lower, b))
+        && COMPLEX_ORDER.contains(&function)
+    {
+        return Some(complex_order(lower, function, [a, b], span));
     }
     if let Some((_, op)) = COMPARISONS.iter().find(|(known, _)| *known == function)
         && let [a, b] = operands

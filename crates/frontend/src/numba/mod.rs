@@ -22,6 +22,8 @@ mod builtins;
 pub(crate) mod closure;
 mod complex;
 mod convert;
+mod create;
+mod extend;
 pub(crate) mod iterate;
 mod math;
 mod print;
@@ -52,6 +54,8 @@ pub(crate) static RULES: Rules = Rules {
     call: Some(builtins::call),
     method: Some(array::method),
     construct: Some(convert::construct),
+    object: Some(extend::object),
+    captured: Some(create::captured),
     attribute: Some(array::attribute),
     subscript: Some(array::subscript),
     read: Some(record::read),

@@ -1,5 +1,6 @@
 //! `print`: values with blanks between, integers and floats as C's `%lld` and `%f`, as numba-cuda prints.
 
+use super::blocks;
 use super::builtins::{Row, row};
 use super::types::Number;
 use crate::HostValue;
@@ -31,6 +32,9 @@ fn one(
     match &arg.operand {
         Operand::Static(HostValue::Str(text)) => format.push_str(&text.replace('%', "%%")),
         Operand::Static(HostValue::None) => format.push_str("None"),
+        Operand::Static(HostValue::Builtin(name)) if let Some(items) = blocks::positions(lower, name) => {
+            several(lower, call, arg, &items, format, operands)?;
+        }
         Operand::Tuple(_) | Operand::Static(HostValue::Tuple(_)) => {
             let items = lower.items(&arg.operand, arg.span)?;
             several(lower, call, arg, &items, format, operands)?;

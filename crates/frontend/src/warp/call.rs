@@ -66,6 +66,11 @@ impl Lower<'_, '_> {
                 None => self.method(&base, &name, args, span),
             },
             other => {
+                if let (Some(call), Operand::Static(HostValue::Object(object))) = (self.rules.object, &other)
+                    && let Some(result) = call(self, *object, &args, span)
+                {
+                    return result;
+                }
                 let what = self.describe(&other);
                 let report = self.report("not-callable", span, format!("{what} cannot be called in a kernel")).help(
                     format!("kernels can call builtins, types and functions decorated with `{}`", self.rules.decorator),

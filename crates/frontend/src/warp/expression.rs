@@ -27,6 +27,11 @@ impl Lower<'_, '_> {
             Expr::BooleanLiteral(literal) => Ok(Operand::Static(HostValue::Bool(literal.value))),
             Expr::NoneLiteral(_) => Ok(Operand::NONE),
             Expr::StringLiteral(literal) => Ok(Operand::Static(HostValue::Str(literal.value.to_str().to_owned()))),
+            // As in Python, bytes are a sequence of integers.
+            Expr::BytesLiteral(literal) if self.rules.convert.is_some() => {
+                let bytes = literal.value.bytes().map(|byte| HostValue::Int(byte.into()));
+                Ok(Operand::Static(HostValue::Tuple(bytes.collect())))
+            }
             Expr::Name(name) => self.name(name),
             Expr::Tuple(tuple) => self.display(&tuple.elts),
             Expr::List(list) => self.display(&list.elts),
@@ -100,6 +105,9 @@ impl Lower<'_, '_> {
         }
         if self.rules.is_unset_zero && self.is_read_early(text, span) {
             return Err(super::Reported);
+        }
+        if self.rules.is_unset_zero && self.own.iter().any(|own| own == text) {
+            return Ok(Operand::int(0));
         }
         match self.lookup(text) {
             Some(value) => Ok(Operand::Static(value)),

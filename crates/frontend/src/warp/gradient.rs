@@ -12,9 +12,10 @@
 //!                                                                        return v5
 //! ```
 
+use super::argument::Argument;
 use super::instance::Callee;
 use super::lower::Result;
-use super::unit::{Argument, Returns, Unit};
+use super::unit::{Returns, Unit};
 use crate::{Custom, ObjectId, ParamSource, Passing};
 use diagnostics::{Diagnostic, Span};
 use ir::{CustomGradient, FuncRef, FunctionKind, Scalar, Type, TypeKind};

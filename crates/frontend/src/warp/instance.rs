@@ -1,12 +1,13 @@
 //! Calls of `@func`s: the choice among overloads, and one lowered instance for each set of argument types.
 
+use super::argument::Argument;
 use super::builtins::{LIBRARY, dialect_of};
 use super::call::Args;
 use super::gradient::Pending;
 use super::lower::{Lower, Reported, Result, Scope};
 use super::operand::Operand;
 use super::pattern;
-use super::unit::{Argument, Returns, Unit};
+use super::unit::{Returns, Unit};
 use crate::rules::Rules;
 use crate::source::ParsedFile;
 use crate::{FuncSource, HostValue, ObjectId, ParamSource, Passing, TypePattern};
@@ -45,6 +46,15 @@ pub(crate) struct Instance {
     place: Place,
     arguments: String,
     state: State,
+}
+
+/// A call's operands, parameter by parameter.
+struct Bound {
+    operands: Vec<Operand>,
+    /// What `*args` gets, where the function has it.
+    rest: Option<Vec<Operand>>,
+    /// How far they are from an exact match.
+    cost: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -192,19 +202,19 @@ impl Lower<'_, '_> {
     }
 
     pub(crate) fn call_best(&mut self, candidates: &[Callee], args: &Args, span: Span) -> Result<Operand> {
-        let mut best: Option<(u32, &Callee, Vec<Operand>)> = None;
+        let mut best: Option<(&Callee, Bound)> = None;
         let mut reason = String::new();
         for callee in candidates {
             match self.bind(callee, args) {
-                Ok((cost, operands)) if best.as_ref().is_none_or(|(known, ..)| cost < *known) => {
-                    best = Some((cost, callee, operands));
+                Ok(bound) if best.as_ref().is_none_or(|(_, known)| bound.cost < known.cost) => {
+                    best = Some((callee, bound));
                 }
                 Ok(_) => {}
                 Err(why) => reason = why,
             }
         }
-        if let Some((_, callee, operands)) = best {
-            return self.call_instance(&callee.clone(), operands, span);
+        if let Some((callee, bound)) = best {
+            return self.call_instance(&callee.clone(), bound, span);
         }
         let mut given: Vec<String> = args.positional.iter().map(|operand| self.describe(operand)).collect();
         given.extend(args.named.iter().map(|(name, operand)| format!("{} as `{name}`", self.describe(operand))));
@@ -217,10 +227,12 @@ impl Lower<'_, '_> {
         Err(self.emit(report))
     }
 
-    /// The operand of each parameter and how far they are from an exact match, or why the call does not fit.
-    fn bind(&self, callee: &Callee, args: &Args) -> std::result::Result<(u32, Vec<Operand>), String> {
+    /// The operand of each parameter, or why the call does not fit.
+    fn bind(&self, callee: &Callee, args: &Args) -> std::result::Result<Bound, String> {
         let n_positional = callee.params.iter().filter(|param| param.passing != Passing::ByName).count();
-        if args.positional.len() > n_positional {
+        let (given, rest) = args.positional.split_at(n_positional.min(args.positional.len()));
+        let takes_rest = callee.def(&callee.parsed).parameters.vararg.is_some();
+        if !rest.is_empty() && !takes_rest {
             let by_position = if n_positional < callee.params.len() { " by position" } else { "" };
             return Err(format!("takes {n_positional} arguments{by_position}, {} given", args.positional.len()));
         }
@@ -236,7 +248,7 @@ impl Lower<'_, '_> {
         for (i, param) in callee.params.iter().enumerate() {
             let named = args.named.iter().find(|(name, _)| *name == param.name).map(|(_, operand)| operand.clone());
             let default = || param.default.clone().map(Operand::Static);
-            let operand = match (args.positional.get(i), named) {
+            let operand = match (given.get(i), named) {
                 (Some(_), Some(_)) => return Err(format!("got `{}` twice", param.name)),
                 (Some(operand), None) => operand.clone(),
                 (None, named) => named.or_else(default).ok_or_else(|| format!("lacks `{}`", param.name))?,
@@ -247,7 +259,7 @@ impl Lower<'_, '_> {
             }
             operands.push(operand);
         }
-        Ok((cost, operands))
+        Ok(Bound { cost, operands, rest: takes_rest.then(|| rest.to_vec()) })
     }
 
     /// 0 for the very type, more for a literal that converts and for a pattern; `None` where it does not fit.
@@ -283,10 +295,11 @@ impl Lower<'_, '_> {
         }
     }
 
-    fn call_instance(&mut self, callee: &Callee, operands: Vec<Operand>, span: Span) -> Result<Operand> {
+    fn call_instance(&mut self, callee: &Callee, bound: Bound, span: Span) -> Result<Operand> {
         let mut arguments = Vec::new();
         let mut values = Vec::new();
         let mut refs = Vec::new();
+        let Bound { operands, rest, .. } = bound;
         for (index, (param, operand)) in callee.params.iter().zip(operands).enumerate() {
             let annotation = param.annotation.as_ref();
             if annotation.is_some_and(TypePattern::is_ref) {
@@ -299,16 +312,12 @@ impl Lower<'_, '_> {
                 let is_null = ty.is_array() && operand.is_none();
                 values.push(if is_null { self.zero(ty) } else { self.value_as(&operand, ty, span)? });
                 arguments.push(Argument::Value(ty));
-            } else if crate::numba::closure::holds_values(&operand) {
-                let message = "a function that takes values from around it cannot be passed to another function";
-                return Err(self.error("unsupported-syntax", span, message));
-            } else if self.type_of(&operand).is_none() || self.rules.is_constant_passed && is_constant(&operand) {
-                arguments.push(Argument::Static(operand));
             } else {
-                let value = self.value(&operand, span)?;
-                values.push(value);
-                arguments.push(Argument::Value(self.ty(value)));
+                arguments.push(self.argument(operand, span, &mut values)?);
             }
+        }
+        if let Some(rest) = rest {
+            arguments.push(self.parts(None, rest, span, &mut values)?);
         }
         let (func, returns) = self.instance(callee, &arguments, span)?;
         let mut types = returns.types.clone();
@@ -383,18 +392,6 @@ impl Lower<'_, '_> {
         };
         self.unit.instances[index].state = state;
         result
-    }
-}
-
-/// Whether an argument is an integer, or integers, that the function may need to know while it is compiled.
-fn is_constant(operand: &Operand) -> bool {
-    match operand {
-        Operand::Static(HostValue::Int(_) | HostValue::Bool(_)) => true,
-        Operand::Static(HostValue::Tuple(items)) => {
-            items.iter().all(|item| is_constant(&Operand::Static(item.clone())))
-        }
-        Operand::Tuple(items) => items.iter().all(is_constant),
-        _ => false,
     }
 }
 

@@ -114,6 +114,8 @@ pub(crate) struct Lower<'u, 'h> {
     pub(crate) is_kernel: bool,
     /// Where each name is read, as byte offsets.
     pub(crate) reads: Rc<Vec<(String, u32)>>,
+    /// Where the language has 0 for a name that no path has set: the names that the body sets.
+    pub(crate) own: Vec<String>,
     /// Parameters passed by reference: what they hold at the end goes back to the caller, after the results.
     pub(crate) refs: Vec<(String, Type)>,
     /// What the last call of a function left in such parameters, by their number; taken by `call`.

@@ -11,6 +11,7 @@
 //! its environment of names, expressions give [`Operand`]s. Names are resolved, types inferred and ops appended in
 //! one walk; a loop whose literals turn out to need another type is walked again.
 
+mod argument;
 mod assign;
 mod attribute;
 pub(crate) mod branch;
@@ -59,6 +60,8 @@ pub(crate) static RULES: Rules = Rules {
     call: None,
     method: None,
     construct: None,
+    object: None,
+    captured: None,
     attribute: None,
     subscript: None,
     read: None,

@@ -1,5 +1,6 @@
 //! One compile unit: a kernel and the functions that it calls.
 
+use super::argument::Argument;
 use super::gradient::{Pending, with_adjoint_names};
 use super::instance::{Callee, Instance};
 use super::lower::{Binding, Lower, Names, Result, Scope};
@@ -26,13 +27,6 @@ pub(crate) struct Unit<'h> {
     pub(crate) custom: Vec<CustomGradient>,
     /// Of every function of the module so far: its operations with all calls written out.
     pub(crate) sizes: Vec<u64>,
-}
-
-/// What a parameter starts as: a run-time value, or something known while lowering.
-#[derive(Clone, Debug)]
-pub(crate) enum Argument {
-    Value(Type),
-    Static(Operand),
 }
 
 /// What a lowered function returns.
@@ -207,22 +201,24 @@ impl<'h> Unit<'h> {
                 &renamed
             }
         };
-        let params = callee.params.iter().zip(arguments).filter_map(|(param, argument)| match argument {
-            Argument::Value(ty) => Some(Param { name: param.name.clone(), ty: *ty }),
-            Argument::Static(_) => None,
-        });
-        let func = Function::new(name, kind, params.collect(), Vec::new());
+        // The last argument may be what `*args` gets.
+        let rest = def.parameters.vararg.as_ref().map(|rest| rest.name.to_string());
+        let names = callee.params.iter().map(|param| param.name.clone()).chain(rest);
+        let mut params = Vec::new();
+        for (name, argument) in names.clone().zip(arguments) {
+            params.extend(argument.types().into_iter().map(|ty| Param { name: name.clone(), ty }));
+        }
+        let func = Function::new(name, kind, params, Vec::new());
         let n_before = self.diagnostics.len();
         let is_kernel = kind != FunctionKind::Function;
         let mut lower = self.start(func, callee.scope.clone(), parsed.clone(), is_kernel, callee.rules);
         lower.reads = Rc::new(scan::reads(&def.body));
         let mut values = lower.func.region(lower.region).params.clone().into_iter();
+        for (name, argument) in names.zip(arguments) {
+            let operand = argument.operand(&mut values);
+            lower.names.set(&name, Binding::Is(operand));
+        }
         for (param, argument) in callee.params.iter().zip(arguments) {
-            let operand = match argument {
-                Argument::Value(_) => values.next().map_or(Operand::NONE, Operand::Value),
-                Argument::Static(operand) => operand.clone(),
-            };
-            lower.names.set(&param.name, Binding::Is(operand));
             if let (Some(annotation), Argument::Value(ty)) = (&param.annotation, argument)
                 && annotation.is_ref()
             {
@@ -239,6 +235,7 @@ impl<'h> Unit<'h> {
             lower.returns = Some(returns.types);
         }
         lower.span = lower.span_of(&def.name);
+        lower.capture_arrays(&def.body);
         lower.body(&def.body);
         lower.end_body();
         let types = lower.returns.clone().unwrap_or_default();
@@ -278,6 +275,7 @@ impl<'h> Unit<'h> {
             loops: Vec::new(),
             is_kernel,
             reads: Rc::default(),
+            own: Vec::new(),
             refs: Vec::new(),
             written: Vec::new(),
             returns: None,

@@ -340,20 +340,22 @@ pub(super) fn with_kernels(error: &Error) -> String {
 }
 
 /// What a kernel's code for a device needs: registers, shared and local bytes, threads of a block at most, blocks that a
-/// multiprocessor runs at a time.
+/// multiprocessor runs at a time, of `block` threads and so many dynamic shared bytes, or of the compiler's block.
 #[pyfunction]
-#[pyo3(signature = (kernel, arg_types, ordinal, options=None, rank=1))]
+#[pyo3(signature = (kernel, arg_types, ordinal, options=None, rank=1, block=0, dynamic_shared=0))]
 pub(crate) fn cuda_kernel_properties(
     kernel: &Bound<'_, PyAny>,
     arg_types: Vec<crate::types::PyIrType>,
     ordinal: u32,
     options: Option<&Bound<'_, pyo3::types::PyDict>>,
     rank: u32,
+    block: u32,
+    dynamic_shared: u32,
 ) -> PyResult<[u32; 6]> {
     let ready = crate::cuda_code_of(kernel, &arg_types, device(ordinal)?, options, rank)?;
     let code = &ready.code;
     let found = code.kernel.properties().map_err(raised)?;
-    let block = code.shape.max_threads.min(found.max_threads_per_block);
-    let blocks = code.kernel.blocks_per_multiprocessor(block, 0).map_err(raised)?;
+    let block = if block > 0 { block } else { code.shape.max_threads.min(found.max_threads_per_block) };
+    let blocks = code.kernel.blocks_per_multiprocessor(block, dynamic_shared).map_err(raised)?;
     Ok([found.n_registers, found.shared_bytes, found.local_bytes, found.max_threads_per_block, block, blocks])
 }

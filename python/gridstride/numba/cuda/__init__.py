@@ -82,7 +82,8 @@ if _TYPE_CHECKING:
     def __getattr__(name: str) -> _Any: ...
 
 
-from gridstride.numba.cuda import dispatcher, fp16, libdevice, random  # noqa: E402
+from gridstride.numba.cuda import _arrays as devicearray  # noqa: E402
+from gridstride.numba.cuda import _compile, dispatcher, extending, fp16, libdevice, random  # noqa: E402
 from gridstride.numba.cuda._reduce import Reduce  # noqa: E402
 from gridstride.numba.cuda._ufuncs import guvectorize, vectorize  # noqa: E402
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gridstride import _native
-from gridstride.numba import _dtypes, config
+from gridstride.numba import _dtypes, config, types
 from gridstride.numba.cuda import _devices, _memory
 from gridstride.numba.cuda._arrays import DeviceNDArray, DeviceRecord, _fits, _HostArray, as_cuda_array, to_device
 from gridstride.numba.cuda.args import ArgHint
@@ -21,6 +21,7 @@ from gridstride.numba.errors import NumbaPerformanceWarning
 
 _PLAIN = (int, float, bool, DeviceNDArray, np.float32, np.float64, np.int32, np.int64, np.uint32, np.uint64)
 _HOST_WARNING = "Host array used in CUDA kernel will incur copy overhead to/from device."
+_ENDLESS = 1 << 62
 Back = list[Callable[[], None]]
 _classes: dict[_native.Type, type] = {}
 
@@ -51,12 +52,22 @@ def _host_array(array: np.ndarray[Any, Any], back: Back, copies_back: bool) -> A
         return there
     # What is only read is a copy: what the kernel writes to it stays unseen.
     if copies_back and _fits(array):
-        return DeviceNDArray(array)
+        is_plain = array.dtype.kind in "biuf" and 1 <= array.ndim <= 4 and array.flags["WRITEABLE"]
+        return array if is_plain and type(array) is np.ndarray else DeviceNDArray(array)
     aligned = np.empty_like(array, dtype=_dtypes.device_dtype(array.dtype), order="K", subok=False)
     aligned[...] = array
     if copies_back and array.flags["WRITEABLE"]:
         back.append(lambda: array.__setitem__(..., aligned))
     return DeviceNDArray(aligned)
+
+
+def pointer(address: int, ty: types.CPointer) -> Any:
+    """An address as the array without an end that it is in a kernel."""
+    elem = _dtypes.native(ty.dtype)
+    itemsize = _dtypes.as_dtype(ty.dtype).itemsize
+    ordinal = _devices.gpu()
+    place = "cpu" if ordinal is None else f"cuda:{ordinal}"
+    return _native.Array(elem, int(address), (_ENDLESS // itemsize,), (itemsize,), place, None)
 
 
 def convert(value: Any, back: Back, keep: list[Any], copies_back: bool = True) -> Any:
@@ -69,7 +80,7 @@ def convert(value: Any, back: Back, keep: list[Any], copies_back: bool = True) -
         return _host_array(value, back, copies_back)
     if isinstance(value, np.ndarray):
         if config.CUDA_WARN_ON_IMPLICIT_COPY and not config.ENABLE_CUDASIM:
-            warnings.warn(NumbaPerformanceWarning(_HOST_WARNING), stacklevel=4)
+            warnings.warn(NumbaPerformanceWarning(_HOST_WARNING), stacklevel=3)
         return _host_array(value, back, copies_back)
     if isinstance(value, DeviceRecord):
         return _record(value._memory)

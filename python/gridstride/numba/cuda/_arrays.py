@@ -139,8 +139,9 @@ class DeviceNDArray(_native.Array):
             ary = np.empty(self.shape, self._dtype)
         elif isinstance(ary, np.ndarray):
             self._check(ary, "copy_to_host")
-        if not _memory.read_into(self._memory, ary, stream or self.stream):
-            ary[...] = self._read(stream)
+            if _memory.read_into(self._memory, ary, stream or self.stream):
+                return ary
+        ary[...] = self._read(stream)
         return ary
 
     def copy_to_device(self, ary: Any, stream: Any = 0) -> None:
@@ -155,7 +156,8 @@ class DeviceNDArray(_native.Array):
             self._check(ary._memory, "copy_to_device")
             if ary.strides != self.strides and ary.ndim:
                 raise ValueError(f"incompatible strides: {self.strides} vs. {ary.strides}")
-            self._write(ary._read(stream), stream)
+            if not _memory.copy(self._memory, ary._memory, stream or self.stream):
+                self._write(ary._read(stream), stream)
             return
         source = np.asanyarray(ary)
         self._check(source, "copy_to_device")
@@ -358,14 +360,16 @@ def to_device(obj: Any, stream: Any = 0, copy: bool = True, to: Any = None) -> A
     target = _memory.allocate(np.empty_like(source, dtype=dtype, order="K", subok=False))
     made = DeviceNDArray(target, source.dtype, stream)
     if copy:
-        made._write(source)
+        made._write(source, stream)
     return made
 
 
 def auto_device(obj: Any, stream: Any = 0, copy: bool = True) -> tuple[Any, bool]:
     """`obj` on the device, and whether it was copied there for this call."""
-    if isinstance(obj, DeviceNDArray):
+    if isinstance(obj, DeviceNDArray | DeviceRecord):
         return obj, False
+    if isinstance(obj, np.ndarray) and not is_contiguous(obj):
+        raise ValueError(errmsg_contiguous_buffer)
     return to_device(obj, stream=stream, copy=copy), True
 
 
@@ -387,12 +391,16 @@ def device_array_like(ary: Any, stream: Any = 0) -> Any:
 
 def pinned_array(shape: Any, dtype: Any = np.float64, strides: Any = None, order: str = "C") -> Any:
     """A NumPy array whose memory devices can copy from at full speed."""
+    return _memory.allocate(_like(shape, dtype, order), "pinned")
+
+
+def _like(shape: Any, dtype: Any, order: str) -> np.ndarray[Any, Any]:
     return np.empty((shape,) if isinstance(shape, int) else shape, dtype, order="F" if order == "F" else "C")
 
 
 def pinned_array_like(ary: Any) -> Any:
     """As `pinned_array`, in the shape and dtype of another array."""
-    return np.empty_like(ary._memory if isinstance(ary, DeviceNDArray) else ary)
+    return _memory.allocate(np.empty_like(ary._memory if isinstance(ary, DeviceNDArray) else ary), "pinned")
 
 
 class _HostArray(np.ndarray[Any, Any]):
@@ -416,12 +424,12 @@ def mapped_array(
     wc: bool = False,
 ) -> Any:
     """A NumPy array that kernels use in place."""
-    return _memory.allocate(pinned_array(shape, dtype, strides, order), "pinned").view(_HostArray)
+    return _memory.allocate(_like(shape, dtype, order), "pinned").view(_HostArray)
 
 
 def mapped_array_like(ary: Any, stream: Any = 0, portable: bool = False, wc: bool = False) -> Any:
     """As `mapped_array`, in the shape and dtype of another array."""
-    return _memory.allocate(pinned_array_like(ary), "pinned").view(_HostArray)
+    return pinned_array_like(ary).view(_HostArray)
 
 
 def managed_array(
@@ -433,7 +441,7 @@ def managed_array(
     attach_global: bool = True,
 ) -> Any:
     """A NumPy array whose memory moves to where it is used."""
-    return _memory.allocate(pinned_array(shape, dtype, strides, order), "managed").view(_HostArray)
+    return _memory.allocate(_like(shape, dtype, order), "managed").view(_HostArray)
 
 
 @contextlib.contextmanager

@@ -6,7 +6,9 @@ import operator
 import warnings
 from typing import Any
 
+from gridstride import _native
 from gridstride.numba import config
+from gridstride.numba.cuda._queue import queue
 from gridstride.numba.errors import NumbaPerformanceWarning
 
 #: A grid of fewer blocks leaves most of a large GPU idle.
@@ -27,30 +29,32 @@ def dim3(value: Any, what: str) -> tuple[int, int, int]:
     return (*extents, 1, 1)[:3]  # type: ignore[return-value]
 
 
-class LaunchConfiguration:
+class LaunchConfiguration(_native.BlockLauncher):
     """`kernel[grid, block, stream, shared]`. Call it with the arguments."""
 
-    def __init__(self, dispatcher: Any, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0) -> None:
-        self.dispatcher = dispatcher
-        self.griddim = dim3(griddim, "griddim")
-        self.blockdim = dim3(blockdim, "blockdim")
-        n_threads = self.blockdim[0] * self.blockdim[1] * self.blockdim[2]
+    def __new__(
+        cls, dispatcher: Any, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0
+    ) -> LaunchConfiguration:
+        grid, block = dim3(griddim, "griddim"), dim3(blockdim, "blockdim")
+        n_threads = block[0] * block[1] * block[2]
         if n_threads > 1024:
-            raise ValueError(f"a block of {self.blockdim} has {n_threads} threads: at most 1024 are allowed")
-        self.stream = stream
-        self.sharedmem = operator.index(sharedmem)
+            raise ValueError(f"a block of {block} has {n_threads} threads: at most 1024 are allowed")
+        sharedmem = operator.index(sharedmem)
+        # Without a stream: the device's current one, when it is launched.
+        found = queue(stream) if stream else None
+        self = super().__new__(cls, grid, block, sharedmem, found, dispatcher.launch, dispatcher.explained)
+        self.dispatcher, self.griddim, self.blockdim = dispatcher, grid, block
+        self.stream, self.sharedmem, self.queue = stream, sharedmem, found
+        self.is_small = grid[0] * grid[1] * grid[2] < _FEW_BLOCKS
+        return self
 
     def warn(self) -> None:
         """Warns of a grid that cannot fill a GPU."""
         if not config.CUDA_LOW_OCCUPANCY_WARNINGS or config.ENABLE_CUDASIM:
             return
         n_blocks = self.griddim[0] * self.griddim[1] * self.griddim[2]
-        if n_blocks < _FEW_BLOCKS:
-            text = f"Grid size {n_blocks} will likely result in GPU under-utilization due to low occupancy."
-            warnings.warn(NumbaPerformanceWarning(text), stacklevel=4)
-
-    def __call__(self, *args: Any) -> None:
-        self.dispatcher.launch(self, args)
+        text = f"Grid size {n_blocks} will likely result in GPU under-utilization due to low occupancy."
+        warnings.warn(NumbaPerformanceWarning(text), stacklevel=3)
 
 
 class ForAll:

@@ -45,6 +45,8 @@ laneid
 """
 NAMES: dict[str, Any] = {name: Builtin(f"cuda.{name}") for name in FUNCTIONS.split()}
 NAMES["warpsize"] = 32
+literal_unroll = Builtin("literal_unroll")
+carray, farray = Builtin("carray"), Builtin("farray")
 NAMES["shared"] = Namespace("cuda.shared", "array")
 NAMES["local"] = Namespace("cuda.local", "array")
 NAMES["const"] = Namespace("cuda.const", "array_like")

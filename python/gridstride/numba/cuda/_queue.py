@@ -26,7 +26,10 @@ def make(handle: int | None = None) -> Any:
     global _has_streams
     from gridstride import _stream
 
-    _has_streams = True
+    if not _has_streams:
+        _has_streams = True
+        # What is launched without a stream from now on waits for all streams, and they for it.
+        device().set_stream(device().null_stream)
     return _stream.Stream(device(), cuda_stream=handle)
 
 

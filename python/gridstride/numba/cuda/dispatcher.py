@@ -13,6 +13,7 @@ are given. `kernel[grid, block, stream, shared]` is a launch configuration; call
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import warnings
 from collections.abc import Callable
@@ -20,12 +21,12 @@ from typing import Any
 
 from gridstride import _native, _source
 from gridstride import config as settings
-from gridstride.numba import _dtypes, config, types
+from gridstride.numba import _dtypes, _serialize, config, types
 from gridstride.numba.cuda import _lambdas, _signatures
-from gridstride.numba.cuda._arguments import Back, convert
-from gridstride.numba.cuda._configuration import ForAll, LaunchConfiguration, dim3
+from gridstride.numba.cuda._arguments import Back, convert, pointer
+from gridstride.numba.cuda._configuration import ForAll, LaunchConfiguration
 from gridstride.numba.cuda._devices import gpu, launch_device, synchronize
-from gridstride.numba.cuda._queue import queue
+from gridstride.numba.cuda._overloads import Overload, Overloads, best
 from gridstride.numba.errors import DeprecationError, NumbaInvalidConfigWarning, of_fault
 
 _MISSING_CONFIG = """
@@ -42,46 +43,6 @@ class Kernel(_native.Kernel):
 
     def __new__(cls, function: Callable[..., Any], annotations: dict[str, Any]) -> Kernel:
         return super().__new__(cls, function, function.__name__, annotations, dialect="numba")
-
-
-class Overload:
-    """What is compiled for one signature."""
-
-    def __init__(self, dispatcher: Dispatcher, signature: types.Signature) -> None:
-        self.dispatcher, self.signature = dispatcher, signature
-        self.regs_per_thread = self.const_mem_size = self.shared_mem_per_block = self.local_mem_per_thread = 0
-        self.max_threads_per_block = 1024
-
-    @property
-    def argument_types(self) -> tuple[types.Type, ...]:
-        return self.signature.args
-
-    def max_cooperative_grid_blocks(self, blockdim: Any, dynsmemsize: int = 0) -> int:
-        """How many blocks can wait for each other at once: any number that the CPU device's memory holds."""
-        x, y, z = dim3(blockdim, "blockdim")
-        return max(1, 2**20 // (x * y * z))
-
-    def text(self, stage: str) -> str:
-        """The compiler's text of this overload."""
-        return self.dispatcher._text(self.signature.args, stage)
-
-    def inspect_llvm(self) -> str:
-        return self.text("llvm")
-
-    def inspect_asm(self) -> str:
-        return self.text("assembly")
-
-
-class Overloads(dict[tuple[types.Type, ...], Overload]):
-    """What is compiled, by argument types. One compiled form serves arrays of every layout."""
-
-    def __missing__(self, arguments: Any) -> Overload:
-        if isinstance(arguments, types.Signature):
-            arguments = arguments.args
-        for known, overload in self.items():
-            if len(known) == len(arguments) and all(_same(a, b) for a, b in zip(known, arguments, strict=True)):
-                return overload
-        raise KeyError(arguments)
 
 
 class Dispatcher(_native.Function):
@@ -110,10 +71,12 @@ class Dispatcher(_native.Function):
         self._options: dict[str, Any] = {}
         self._stamp = -1
         self._configurations: dict[Any, LaunchConfiguration] = {}
+        self.specializations: dict[Any, Dispatcher] = {}
         self.specialized = len(normalized) == 1 and not isinstance(signatures, list)
         for name in ("__name__", "__qualname__", "__module__", "__doc__", "__defaults__"):
             setattr(self, name, getattr(function, name, None))
-        _source.remember(function)
+        if not hasattr(function, "__gs_text__"):
+            _source.remember(function)
         return self
 
     def _make_kernels(self) -> list[Kernel]:
@@ -158,26 +121,30 @@ class Dispatcher(_native.Function):
 
     def configure(self, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0) -> LaunchConfiguration:
         """A launch configuration: extents of the grid in blocks and of a block in threads."""
-        key = (griddim, blockdim, stream, sharedmem)
-        try:
-            found = self._configurations.get(key)
-        except TypeError:
-            found, key = None, ()  # type: ignore[assignment]
-        if found is None:
-            found = LaunchConfiguration(self, griddim, blockdim, stream, sharedmem)
-            if key and len(self._configurations) < 256:
-                self._configurations[key] = found
-        found.warn()
-        return found
+        return self[griddim, blockdim, stream, sharedmem]
 
     def _quiet(self, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0) -> LaunchConfiguration:
         """A launch configuration of the package's own, without warnings."""
         return LaunchConfiguration(self, griddim, blockdim, stream, sharedmem)
 
     def __getitem__(self, item: Any) -> LaunchConfiguration:
+        try:
+            found = self._configurations[item]
+        except (KeyError, TypeError):
+            found = self._configured(item)
+        if found.is_small:
+            found.warn()
+        return found
+
+    def _configured(self, item: Any) -> LaunchConfiguration:
         if not isinstance(item, tuple) or not 2 <= len(item) <= 4:
             raise ValueError("must specify at least the griddim and blockdim")
-        return self.configure(*item)
+        made = LaunchConfiguration(self, *item)
+        # Lists cannot be looked up.
+        if len(self._configurations) < 256 and not any(isinstance(one, list) for one in item):
+            with contextlib.suppress(TypeError):
+                self._configurations[item] = made
+        return made
 
     def forall(self, ntasks: int, tpb: int = 0, stream: Any = 0, sharedmem: int = 0) -> ForAll:
         """A launch of one thread for each task."""
@@ -192,12 +159,17 @@ class Dispatcher(_native.Function):
     def launch(self, launch: LaunchConfiguration, args: tuple[Any, ...], device: str | None = None) -> None:
         """Runs the kernel over the blocks of a configuration, on the device that launches run on or another."""
         if self.targetoptions.get("device"):
-            raise RuntimeError("a device function cannot be launched: it is called by kernels")
+            raise RuntimeError("Cannot compile a device function as a kernel: it is called by kernels")
+        bounds = self.targetoptions.get("launch_bounds")
+        n_threads = launch.blockdim[0] * launch.blockdim[1] * launch.blockdim[2]
+        if bounds and n_threads > bounds[0]:
+            raise ValueError(f"a block of {n_threads} threads is more than the launch bounds allow: {bounds[0]}")
         if len(args) < len(self._names):
             args = (*args, *(self.__defaults__ or ())[len(args) - len(self._names) :])
         back: Back = []
         keep: list[Any] = []
-        for extension in self.targetoptions.get("extensions") or ():
+        extensions = self.targetoptions.get("extensions") or ()
+        for extension in extensions:
             args = tuple(_extended(extension, arg, launch.stream, back) for arg in args)
         values = []
         for arg in args:
@@ -206,31 +178,31 @@ class Dispatcher(_native.Function):
         kernel = kernels[0] if len(kernels) == 1 else self._choose(kernels, args)
         if self._signatures:
             wanted = self._signatures[kernels.index(kernel)][0]
-            values = [_in_range(value, ty) for value, ty in zip(values, wanted, strict=False)]
+            values = [_as_given(value, ty) for value, ty in zip(values, wanted, strict=False)]
         options = self._options if self._stamp == settings.__dict__["_changes"] else self._compile_options()
+        # What the next launch may repeat without coming here.
+        learner = launch if len(kernels) == 1 and not extensions and device is None else None
         try:
             where = device or launch_device()
-            grid, block, shared = launch.griddim, launch.blockdim, launch.sharedmem
-            _native.launch_blocks(kernel, grid, block, values, shared, where, options, queue(launch.stream))
+            grid, block, shared, stream = launch.griddim, launch.blockdim, launch.sharedmem, launch.queue
+            _native.launch_blocks(kernel, grid, block, values, shared, where, options, stream, learner)
             if options["checked"]:
                 # What the launch did wrong is the launch's exception.
                 synchronize()
         except _native.KernelFault as fault:
-            raise of_fault(fault, self.py_func.__globals__) from None
+            raise self.explained(fault) from None
         finally:
             for write_back in reversed(back):
                 write_back()
 
+    def explained(self, fault: Any) -> Any:
+        """The exception of Python's for a failed check."""
+        return of_fault(fault, self.py_func.__globals__)
+
     def _choose(self, kernels: list[Kernel], args: tuple[Any, ...]) -> Kernel:
-        """The kernel whose signature fits the arguments best: exactly, or else the first that they convert to."""
+        """The kernel whose signature fits the arguments best."""
         found = tuple(_dtypes.typeof(arg) for arg in args)
-        for kernel, (arguments, _) in zip(kernels, self._signatures, strict=True):
-            if all(_same(ours, theirs) for ours, theirs in zip(arguments, found, strict=True)):
-                return kernel
-        for kernel, (arguments, _) in zip(kernels, self._signatures, strict=True):
-            if all(_fits(ours, theirs) for ours, theirs in zip(arguments, found, strict=True)):
-                return kernel
-        raise TypeError(f"No matching definition for argument type(s) {', '.join(map(str, found))}")
+        return kernels[best([arguments for arguments, _ in self._signatures], found, self.__name__)]
 
     @property
     def extensions(self) -> list[Any]:
@@ -255,7 +227,7 @@ class Dispatcher(_native.Function):
                 arguments = tuple(_dtypes.from_compiler(ty) for ty in compiled)
                 if self._signatures:
                     arguments = self._signatures[index][0]
-                found[arguments] = Overload(self, types.Signature(types.none, arguments))
+                found[arguments] = Overload(self, types.Signature(types.none, arguments), kernel)
         return found
 
     def specialize(self, *args: Any) -> Dispatcher:
@@ -263,9 +235,12 @@ class Dispatcher(_native.Function):
         if self.specialized:
             raise RuntimeError("Dispatcher already specialized")
         arguments = tuple(_dtypes.typeof(arg) for arg in args)
-        made = Dispatcher(self.py_func, self.targetoptions, [types.Signature(types.none, arguments)])
-        made.specialized = True
-        made.compile_eagerly()
+        made = self.specializations.get(arguments)
+        if made is None:
+            made = Dispatcher(self.py_func, self.targetoptions, [types.Signature(types.none, arguments)])
+            made.specialized = True
+            made.compile_eagerly()
+            self.specializations[arguments] = made
         return made
 
     def compile(self, signature: Any) -> Overload:
@@ -276,7 +251,7 @@ class Dispatcher(_native.Function):
         )
         self._compile(made, arguments)
         self._make_kernels()
-        return Overload(self, types.Signature(types.none, arguments))
+        return Overload(self, types.Signature(types.none, arguments), made)
 
     def compile_device(self, args: Any, return_type: Any = None) -> Any:
         """Accepted: a device function is compiled with the kernels that call it."""
@@ -305,10 +280,16 @@ class Dispatcher(_native.Function):
         return self._inspect("llvm", signature)
 
     def inspect_asm(self, signature: Any = None) -> Any:
-        """The device's assembly text, by argument types or for a signature."""
-        return self._inspect("assembly", signature)
+        """The device's assembly text, PTX on a GPU, by argument types or for a signature."""
+        return self._inspect("assembly" if gpu() is None else "ptx", signature)
 
-    inspect_ptx = inspect_sass = inspect_lto_ptx = inspect_asm
+    inspect_ptx = inspect_lto_ptx = inspect_asm
+
+    def inspect_sass(self, signature: Any = None) -> Any:
+        """As `inspect_asm`: a GPU's machine code has no text here."""
+        if self.targetoptions.get("device"):
+            raise RuntimeError("Cannot inspect SASS of a device function")
+        return self.inspect_asm(signature)
 
     def inspect_types(self, file: Any = None) -> None:
         """Prints the kernel with the types of all that it computes."""
@@ -328,7 +309,7 @@ class Dispatcher(_native.Function):
         return self._number("regs_per_thread", signature)
 
     def get_const_mem_size(self, signature: Any = None) -> Any:
-        """Bytes of constant memory: 0 on the CPU device."""
+        """Bytes of constant memory: 0, constants are part of the code."""
         return self._number("const_mem_size", signature)
 
     def get_shared_mem_per_block(self, signature: Any = None) -> Any:
@@ -347,7 +328,7 @@ class Dispatcher(_native.Function):
         return f"<Dispatcher {self.__name__}({', '.join(self._names)})>"
 
     def __reduce__(self) -> Any:
-        return Dispatcher, (self.py_func, self.targetoptions, None)
+        return _serialize.reduced(self)
 
 
 CUDADispatcher = Dispatcher
@@ -372,25 +353,15 @@ def _extended(extension: Any, value: Any, stream: Any, back: Back) -> Any:
     return changed
 
 
-def _in_range(value: Any, ty: types.Type) -> Any:
-    """An int with the bits of the one given: 0xFFFFFFFF may stand for the int32 -1."""
+def _as_given(value: Any, ty: types.Type) -> Any:
+    """An int with the bits of the one given: 0xFFFFFFFF may stand for the int32 -1. An address for a pointer."""
+    if isinstance(ty, types.CPointer):
+        return pointer(value, ty)
     if type(value) is int and isinstance(ty, types.Integer) and not ty.minval <= value <= ty.maxval:
         span = 1 << ty.bitwidth
         if -span // 2 <= value < span:
             return value - span if value > ty.maxval else value + span
     return value
-
-
-def _same(ours: types.Type, theirs: types.Type) -> bool:
-    if isinstance(ours, types.Array) and isinstance(theirs, types.Array):
-        return ours.dtype == theirs.dtype and ours.ndim == theirs.ndim
-    return ours == theirs
-
-
-def _fits(ours: types.Type, theirs: types.Type) -> bool:
-    if isinstance(ours, types.Number) and isinstance(theirs, types.Number):
-        return not (isinstance(theirs, types.Complex) and not isinstance(ours, types.Complex))
-    return _same(ours, theirs)
 
 
 def jit(
@@ -439,7 +410,8 @@ def jit(
         text = "debug and lineinfo are mutually exclusive. Use debug to get full debug info (this disables some "
         text += "optimizations), or lineinfo for line info only with code generation unaffected."
         warnings.warn(NumbaInvalidConfigWarning(text), stacklevel=2)
-    options = {"device": device, "debug": debug, "fastmath": False, "launch_bounds": launch_bounds, **kws}
+    options = {"device": device, "debug": debug, "fastmath": False, "launch_bounds": _bounds(launch_bounds), **kws}
+    _check_carveout(shared_memory_carveout)
     if _signatures.is_signature(func_or_sig) or isinstance(func_or_sig, list):
         signatures = func_or_sig if isinstance(func_or_sig, list) else (func_or_sig,)
         for one in signatures:
@@ -452,6 +424,27 @@ def jit(
     if isinstance(func_or_sig, Dispatcher):
         return Dispatcher(func_or_sig.py_func, options)
     return Dispatcher(func_or_sig, options)
+
+
+def _bounds(given: Any) -> tuple[int, ...] | None:
+    """Launch bounds: threads of a block at most, and what else CUDA takes, blocks a multiprocessor and a cluster."""
+    if given is None:
+        return None
+    bounds = (given,) if isinstance(given, int) else tuple(given)
+    if len(bounds) > 3:
+        raise ValueError(f"Got {len(bounds)} launch bounds: {bounds}. A maximum of three are supported")
+    return bounds
+
+
+def _check_carveout(given: Any) -> None:
+    """Accepted: the driver chooses how much of a multiprocessor's memory is shared."""
+    if given is None:
+        return
+    if isinstance(given, str):
+        if given.lower() not in ("default", "maxl1", "maxshared"):
+            raise ValueError(f"Invalid carveout value: {given}. Must be -1, 'default', 'MaxL1', 'MaxShared' or 0-100")
+    elif not -1 <= given <= 100:
+        raise ValueError(f"Carveout value must be between -1 and 100, got {given}")
 
 
 def _compiled(function: Callable[..., Any], options: dict[str, Any], signatures: Any) -> Dispatcher:

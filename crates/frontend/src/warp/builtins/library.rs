@@ -35,11 +35,12 @@ files!(
     "random.py",
     "noise.py",
     "numba.py",
+    "numba_arrays.py",
 );
 
 /// The dialect that a file of the library is written in.
 pub(crate) fn dialect_of(file: &str) -> Dialect {
-    if file.ends_with("/numba.py") { Dialect::Numba } else { Dialect::Warp }
+    if file.contains("/numba") { Dialect::Numba } else { Dialect::Warp }
 }
 
 /// Functions that change variables of their caller: name, least number of arguments, and which arguments.

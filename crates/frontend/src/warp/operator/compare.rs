@@ -5,7 +5,7 @@ use super::super::operand::Operand;
 use super::{Sides, fold, tuple_items};
 use crate::HostValue;
 use diagnostics::Span;
-use ir::{Attr, Op, Scalar, Type, Value};
+use ir::{Attr, Op, Scalar, Type, TypeKind, Value};
 use ruff_python_ast::CmpOp;
 
 impl Lower<'_, '_> {
@@ -114,7 +114,13 @@ impl Lower<'_, '_> {
 
     /// Whether two tuples are equal; `None` where neither operand is a tuple.
     fn tuples_equal(&mut self, a: &Operand, b: &Operand, sides: Sides) -> Result<Option<Operand>> {
-        let is_tuple = |operand: &Operand| matches!(operand, Operand::Shape(_)) || tuple_items(operand).is_some();
+        let is_tuple = |operand: &Operand| match operand {
+            Operand::Shape(_) => true,
+            Operand::Value(value) if self.rules.compare.is_some() => {
+                matches!(self.ty(*value).kind(), TypeKind::Tuple(_))
+            }
+            operand => tuple_items(operand).is_some(),
+        };
         if !is_tuple(a) || !is_tuple(b) {
             return Ok(None);
         }
