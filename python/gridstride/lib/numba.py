@@ -244,7 +244,7 @@ def _cmath_rect(r, phi):
     if r.real == 0 and (isinf(phi.real) or isnan(phi.real)):
         return _complex(abs(r.real), abs(r.real))
     if phi.real == 0:
-        return _complex(r.real, r.real * phi.real)
+        return _complex(r.real, phi.real * _copysign(_like(1.0, r.real), r.real))
     return _complex(r.real * cos(phi.real), r.real * sin(phi.real))
 
 
@@ -386,7 +386,8 @@ def _cmath_atanh(z):
     half = _like(0.5, z.real)
     quarter = _like(0.25, z.real)
     if isinf(z.real) or isinf(z.imag):
-        return _complex(_copysign(_like(0.0, one), z.real), _copysign(_like(1.5707963267948966, one), z.imag))
+        angle = z.imag if isnan(z.imag) else _copysign(_like(1.5707963267948966, one), z.imag)
+        return _complex(_copysign(_like(0.0, one), z.real), angle)
     square = z.imag * z.imag
     above = one + z.real
     below = one - z.real

@@ -86,20 +86,14 @@ def _greatest(x, y):
 def _array_min(a):
     found = a[0] if a.ndim == 1 else _array_min(a[0])
     for i in range(1, a.shape[0]):
-        if a.ndim == 1:
-            found = _least(found, a[i])
-        else:
-            found = _least(found, _array_min(a[i]))
+        found = _least(found, a[i] if a.ndim == 1 else _array_min(a[i]))
     return found
 
 
 def _array_max(a):
     found = a[0] if a.ndim == 1 else _array_max(a[0])
     for i in range(1, a.shape[0]):
-        if a.ndim == 1:
-            found = _greatest(found, a[i])
-        else:
-            found = _greatest(found, _array_max(a[i]))
+        found = _greatest(found, a[i] if a.ndim == 1 else _array_max(a[i]))
     return found
 
 

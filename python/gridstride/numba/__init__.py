@@ -32,6 +32,11 @@ class _HostFunction(cuda.dispatcher.Dispatcher):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not self._signatures or kwargs:
+            for arg in args:
+                try:
+                    typeof(arg)
+                except ValueError as error:
+                    raise errors.TypingError(str(error)) from None
             return self.py_func(*args, **kwargs)
         # As compiled for its signature: numbers are converted to the types that it names.
         kinds, result = self._signatures[0]

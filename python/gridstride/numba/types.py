@@ -134,7 +134,7 @@ class Array(Type):
         self.ndim = ndim
         self.layout = layout
         self.mutable = not readonly
-        super().__init__(f"array({dtype}, {ndim}d, {layout})")
+        super().__init__(f"array({dtype}, {ndim}d, {layout}{', readonly' if readonly else ''})")
 
     def copy(self, dtype: Type | None = None, ndim: int | None = None, layout: str | None = None) -> Array:
         return Array(dtype or self.dtype, self.ndim if ndim is None else ndim, layout or self.layout)
@@ -150,6 +150,14 @@ class CPointer(Type):
     def __init__(self, dtype: Type) -> None:
         self.dtype = dtype
         super().__init__(f"{dtype}*")
+
+
+class Optional(Type):
+    """A value of a type, or None."""
+
+    def __init__(self, ty: Type) -> None:
+        self.type = ty.type if isinstance(ty, Optional) else ty
+        super().__init__(f"OptionalType({self.type})")
 
 
 class BaseTuple(Type):
@@ -282,6 +290,7 @@ f2, f4, f8 = float16, float32, float64
 c8, c16 = complex64, complex128
 deferred_type = Dummy("deferred")
 voidptr = CPointer(none)
+slice2_type, slice3_type = Dummy("slice<a:b>"), Dummy("slice<a:b:c>")
 pyobject = Dummy("pyobject")
 unicode_type = string = Dummy("unicode_type")
 

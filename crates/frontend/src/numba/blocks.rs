@@ -159,7 +159,7 @@ pub(super) fn extents(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Vec<
     let shape: Option<Vec<u64>> = items.iter().map(|item| u64::try_from(item.as_int()?).ok()).collect();
     match shape {
         Some(shape) if (1..=4).contains(&shape.len()) => Ok(shape),
-        _ => Err(lower.wrong_type(call, arg, "a shape of 1 to 4 constants, known when compiling,")),
+        _ => Err(lower.wrong_type(call, arg, "a shape of 1 to 4 constants, known when compiling")),
     }
 }
 

@@ -10,15 +10,16 @@
 
 use crate::warp::call::Args;
 use crate::warp::instance::Callee;
-use crate::warp::lower::{Binding, Lower, Result};
+use crate::warp::lower::{Binding, Lower, Result, Scope};
 use crate::warp::operand::Operand;
 use crate::warp::scan;
-use crate::{HostValue, ParamSource, Passing};
+use crate::{HostValue, ObjectId, ParamSource, Passing};
 use diagnostics::Span;
 use ruff_python_ast::{Expr, Number, StmtFunctionDef};
 use ruff_text_size::Ranged;
 
-/// Marks the operand of such a function; its line, its name and the names that it captures follow.
+/// Marks the operand of such a function; its line, the number of the function whose globals it sees, its name and the
+/// names that it captures follow.
 const MARK: &str = "def ";
 
 /// Defines the function: its name stands for it and for what it captures.
@@ -31,7 +32,11 @@ pub(crate) fn define(lower: &mut Lower<'_, '_>, def: &StmtFunctionDef) {
     let operands = Operand::Tuple(operands.collect());
     let line = lower.parsed.file.position(def.name.start().into()).0;
     let name = def.name.as_str();
-    let operand = Operand::Method(Box::new(operands), format!("{MARK}{line} {name} {}", captured.join(" ")));
+    let scope = match lower.scope {
+        Scope::Host(object) => object.0.to_string(),
+        Scope::Library => "library".to_owned(),
+    };
+    let operand = Operand::Method(Box::new(operands), format!("{MARK}{line} {scope} {name} {}", captured.join(" ")));
     lower.names.set(name, Binding::Is(operand));
 }
 
@@ -64,9 +69,16 @@ pub(super) fn call(
     span: Span,
 ) -> Option<Result<Operand>> {
     let mut words = mark.strip_prefix(MARK)?.split_whitespace();
-    let (line, name) = (words.next()?.parse().ok()?, words.next()?);
+    let (line, scope, name) = (words.next()?.parse().ok()?, words.next()?, words.next()?);
     let Operand::Tuple(captured) = base else { return None };
-    let parsed = lower.parsed.clone();
+    // It may be called by a function of another file.
+    let (scope, parsed, rules) = match scope.parse() {
+        Ok(object) => {
+            let callee = lower.unit.callee(ObjectId(object)).ok()?;
+            (callee.scope, callee.parsed, callee.rules)
+        }
+        Err(_) => (lower.scope.clone(), lower.parsed.clone(), lower.rules),
+    };
     let def = parsed.function(name, line)?;
     let mut params: Vec<ParamSource> = Vec::new();
     for param in def.parameters.iter_non_variadic_params() {
@@ -85,7 +97,7 @@ pub(super) fn call(
         args.spans.push(span);
         args.named.push((name.to_owned(), operand.clone()));
     }
-    let callee = Callee::nested(name, lower.scope.clone(), params, parsed.clone(), lower.rules, line);
+    let callee = Callee::nested(name, scope, params, parsed.clone(), rules, line);
     Some(lower.call_best(&[callee], &args, span))
 }
 

@@ -29,6 +29,10 @@ pub(super) const ROWS: &[Row] = &[
         let value = call.arg(1).operand.clone();
         filled(lower, call, 2, Some(value))
     }),
+    row("numpy.empty_like", "a", |lower, call| like(lower, call, None)),
+    row("numpy.zeros_like", "a", |lower, call| like(lower, call, Some(0))),
+    row("numpy.ones_like", "a", |lower, call| like(lower, call, Some(1))),
+    row("numpy.arange", "start, stop?, step?, dtype?", range),
     row("carray", "ptr, shape, dtype?", from_pointer),
     row("farray", "ptr, shape, dtype?", from_pointer),
 ];
@@ -132,6 +136,51 @@ fn filled(lower: &mut Lower<'_, '_>, call: &Call<'_>, dtype: usize, value: Optio
             Ok(())
         })?;
     }
+    Ok(made)
+}
+
+/// An array of the shape and type of another that was made in the kernel.
+fn like(lower: &mut Lower<'_, '_>, call: &Call<'_>, value: Option<i128>) -> Result<Operand> {
+    let model = lower.arg_value(call.arg(0))?;
+    let (Some(shape), Some((elem, rank))) = (known_shape(lower, model), lower.ty(model).as_array()) else {
+        return Err(lower.wrong_type(call, call.arg(0), "an array of a shape known when compiling"));
+    };
+    let made = blocks::own(lower, call.span, Op::LocalArray, &shape, elem, blocks::MAX_LOCAL_BYTES)?;
+    if let Some(value) = value {
+        let target = lower.value(&made, call.span)?;
+        let item = lower.value_as(&Operand::int(value), elem, call.span)?;
+        array::each(lower, target, rank, &mut Vec::new(), &mut |lower, indices| {
+            lower.b().store(target, indices, &[], &[], item);
+            Ok(())
+        })?;
+    }
+    Ok(made)
+}
+
+/// `np.arange` of constants.
+fn range(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
+    let bounds: Option<Vec<i128>> = (0..3).filter_map(|k| call.get(k)).map(|arg| arg.operand.as_int()).collect();
+    let (lo, hi, step) = match bounds.as_deref() {
+        Some([hi]) => (0, *hi, 1),
+        Some([lo, hi]) => (*lo, *hi, 1),
+        Some([lo, hi, step]) if *step != 0 => (*lo, *hi, *step),
+        _ => return Err(lower.wrong_type(call, call.arg(0), "integers known when compiling")),
+    };
+    let elem = match call.get(3) {
+        Some(arg) => blocks::dtype(lower, call, arg)?,
+        None => Type::i64(),
+    };
+    let n = ((hi - lo + step - step.signum()) / step).max(0) as u64;
+    let made = blocks::own(lower, call.span, Op::LocalArray, &[n], elem, blocks::MAX_LOCAL_BYTES)?;
+    let target = lower.value(&made, call.span)?;
+    array::each(lower, target, 1, &mut Vec::new(), &mut |lower, indices| {
+        let (first, step) = (lower.b().int(Scalar::I64, lo), lower.b().int(Scalar::I64, step));
+        let offset = lower.b().binary(Op::Mul, indices[0], step);
+        let number = Operand::Value(lower.b().binary(Op::Add, first, offset));
+        let item = lower.value_as(&number, elem, call.span)?;
+        lower.b().store(target, indices, &[], &[], item);
+        Ok(())
+    })?;
     Ok(made)
 }
 

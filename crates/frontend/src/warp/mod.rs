@@ -20,6 +20,7 @@ pub(crate) mod call;
 pub(crate) mod expression;
 mod gradient;
 pub(crate) mod instance;
+mod loop_else;
 pub(crate) mod lower;
 pub(crate) mod operand;
 pub(crate) mod operator;

@@ -42,6 +42,13 @@ impl Lower<'_, '_> {
                 self.if_statement(stmt);
                 Ok(())
             }
+            Stmt::For(_) | Stmt::While(_)
+                if self.rules.is_unset_zero
+                    && let Some(plain) = super::loop_else::without_else(stmt) =>
+            {
+                self.body(&plain);
+                Ok(())
+            }
             Stmt::For(stmt) => self.for_statement(stmt),
             Stmt::While(stmt) => self.while_statement(stmt),
             Stmt::Return(stmt) => self.return_statement(stmt),

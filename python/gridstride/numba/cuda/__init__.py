@@ -29,14 +29,7 @@ from gridstride.numba.cuda._arrays import (
     device_array_like,
     from_cuda_array_interface,
     is_cuda_array,
-    managed_array,
-    mapped,
-    mapped_array,
-    mapped_array_like,
     open_ipc_array,
-    pinned,
-    pinned_array,
-    pinned_array_like,
     to_device,
 )
 from gridstride.numba.cuda._devices import (
@@ -54,6 +47,15 @@ from gridstride.numba.cuda._devices import (
     require_context,
     select_device,
     synchronize,
+)
+from gridstride.numba.cuda._host_arrays import (
+    managed_array,
+    mapped,
+    mapped_array,
+    mapped_array_like,
+    pinned,
+    pinned_array,
+    pinned_array_like,
 )
 from gridstride.numba.cuda._streams import (
     Event,

@@ -6,7 +6,6 @@ of it on a GPU. `_memory` alone is enough for shapes and slices.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,6 +31,12 @@ def array_core(ary: Any) -> Any:
     if not ary.strides or not ary.size:
         return ary
     return ary[tuple(0 if stride == 0 else slice(None) for stride in ary.strides)]
+
+
+def _is_whole(ary: Any) -> bool:
+    """Whether an array is one region of memory in either order, apart from what broadcasting repeats."""
+    core = array_core(ary)
+    return bool(core.flags["C_CONTIGUOUS"] or core.flags["F_CONTIGUOUS"])
 
 
 def _fits(array: np.ndarray[Any, Any]) -> bool:
@@ -108,6 +113,10 @@ class DeviceNDArray(_native.Array):
         return self if self.size else None
 
     @property
+    def device_pointer(self) -> int:
+        return self.ptr
+
+    @property
     def device_ctypes_pointer(self) -> Any:
         import ctypes
 
@@ -148,10 +157,10 @@ class DeviceNDArray(_native.Array):
         """Fills this array from a NumPy array, or from a device array of the same shape and strides."""
         if self.size == 0:
             return
-        if self.ndim and not (self.is_c_contiguous() or self.is_f_contiguous()):
+        if not _is_whole(self._memory):
             raise ValueError(errmsg_contiguous_buffer)
         if isinstance(ary, DeviceNDArray):
-            if ary.ndim and not (ary.is_c_contiguous() or ary.is_f_contiguous()):
+            if not _is_whole(ary._memory):
                 raise ValueError(errmsg_contiguous_buffer)
             self._check(ary._memory, "copy_to_device")
             if ary.strides != self.strides and ary.ndim:
@@ -161,6 +170,11 @@ class DeviceNDArray(_native.Array):
             return
         source = np.asanyarray(ary)
         self._check(source, "copy_to_device")
+        if 0 in self.strides and source.shape == self.shape:
+            # What is repeated is written once.
+            once = tuple(slice(1) if stride == 0 else slice(None) for stride in self.strides)
+            _memory.write(self._memory[once], self._is_host, source[once], stream or self.stream)
+            return
         self._write(source, stream)
 
     def _check(self, other: np.ndarray[Any, Any], what: str) -> None:
@@ -224,8 +238,8 @@ class DeviceNDArray(_native.Array):
         order = kws.pop("order", "C")
         if kws:
             raise TypeError(f"unknown keyword arguments {list(kws)}")
-        found = self._memory.reshape(shape, order=order)
-        if self.size and not np.shares_memory(found, self._memory):
+        found = _memory.reshaped(self._memory, shape, order)
+        if found is None:
             raise NotImplementedError("reshape would require copy")
         return self._as(found)
 
@@ -303,12 +317,47 @@ class ManagedNDArray(DeviceNDArray):
 class DeviceRecord:
     """A record on the device; fields by name."""
 
-    def __init__(self, memory: np.ndarray[Any, Any], dtype: Any = None) -> None:
-        self._memory = memory
-        self._is_host = not _memory.place(memory).startswith("cuda")
-        self.dtype = memory.dtype if dtype is None else dtype
-        self.shape: tuple[int, ...] = ()
-        self.ndim = 0
+    __cuda_ndarray__ = True
+    __cuda_memory__ = True
+    shape: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()
+    ndim = 0
+    size = 1
+
+    def __init__(self, memory: Any, dtype: Any = None, stream: Any = 0) -> None:
+        """A record over memory, or with a dtype alone over new memory."""
+        self._memory = memory if isinstance(memory, np.ndarray) else _empty((), memory)
+        self._is_host = not _memory.place(self._memory).startswith("cuda")
+        self.dtype = np.dtype(self._memory.dtype if dtype is None else dtype)
+        if not isinstance(memory, np.ndarray):
+            self.dtype = np.dtype(memory)
+        self.stream = stream
+
+    @property
+    def alloc_size(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def device_pointer(self) -> int:
+        return int(self._memory.__array_interface__["data"][0])
+
+    @property
+    def gpu_data(self) -> Any:
+        return self
+
+    @property
+    def device_ctypes_pointer(self) -> Any:
+        import ctypes
+
+        return ctypes.c_void_p(self.device_pointer)
+
+    @property
+    def _numba_type_(self) -> Any:
+        return _dtypes.from_dtype(self.dtype)
 
     @property
     def _host(self) -> np.ndarray[Any, Any]:
@@ -331,6 +380,11 @@ class DeviceRecord:
     def copy_to_device(self, ary: Any, stream: Any = 0) -> None:
         """Fills the record from the host."""
         _memory.write(self._memory, self._is_host, ary)
+
+
+def from_record_like(rec: Any, stream: Any = 0, gpu_data: Any = None) -> DeviceRecord:
+    """A device record of the dtype of another; its fields are not set."""
+    return DeviceRecord(rec.dtype, stream=stream)
 
 
 def _empty(shape: Any, dtype: Any, order: str = "C") -> np.ndarray[Any, Any]:
@@ -387,81 +441,6 @@ def device_array_like(ary: Any, stream: Any = 0) -> Any:
         made = np.empty_like(host, dtype=_dtypes.device_dtype(host.dtype), order="K", subok=False)
         return DeviceNDArray(_memory.allocate(made), ary.dtype)
     return DeviceNDArray(_empty(host.shape, host.dtype, order), ary.dtype)
-
-
-def pinned_array(shape: Any, dtype: Any = np.float64, strides: Any = None, order: str = "C") -> Any:
-    """A NumPy array whose memory devices can copy from at full speed."""
-    return _memory.allocate(_like(shape, dtype, order), "pinned")
-
-
-def _like(shape: Any, dtype: Any, order: str) -> np.ndarray[Any, Any]:
-    return np.empty((shape,) if isinstance(shape, int) else shape, dtype, order="F" if order == "F" else "C")
-
-
-def pinned_array_like(ary: Any) -> Any:
-    """As `pinned_array`, in the shape and dtype of another array."""
-    return _memory.allocate(np.empty_like(ary._memory if isinstance(ary, DeviceNDArray) else ary), "pinned")
-
-
-class _HostArray(np.ndarray[Any, Any]):
-    """Mapped and managed memory: a NumPy array that is a device array too."""
-
-    def copy_to_host(self, ary: Any = None, stream: Any = 0) -> Any:
-        """The elements as a NumPy array."""
-        if ary is None:
-            return np.array(self, subok=False)
-        ary[...] = self
-        return ary
-
-
-def mapped_array(
-    shape: Any,
-    dtype: Any = np.float64,
-    strides: Any = None,
-    order: str = "C",
-    stream: Any = 0,
-    portable: bool = False,
-    wc: bool = False,
-) -> Any:
-    """A NumPy array that kernels use in place."""
-    return _memory.allocate(_like(shape, dtype, order), "pinned").view(_HostArray)
-
-
-def mapped_array_like(ary: Any, stream: Any = 0, portable: bool = False, wc: bool = False) -> Any:
-    """As `mapped_array`, in the shape and dtype of another array."""
-    return pinned_array_like(ary).view(_HostArray)
-
-
-def managed_array(
-    shape: Any,
-    dtype: Any = np.float64,
-    strides: Any = None,
-    order: str = "C",
-    stream: Any = 0,
-    attach_global: bool = True,
-) -> Any:
-    """A NumPy array whose memory moves to where it is used."""
-    return _memory.allocate(_like(shape, dtype, order), "managed").view(_HostArray)
-
-
-@contextlib.contextmanager
-def pinned(*arylist: Any) -> Iterator[None]:
-    """Pins the memory of NumPy arrays for the block."""
-    for ary in arylist:
-        if not isinstance(ary, np.ndarray):
-            raise TypeError(f"only NumPy arrays can be pinned, not {type(ary).__name__}")
-    yield
-
-
-@contextlib.contextmanager
-def mapped(*arylist: Any, **kws: Any) -> Iterator[Any]:
-    """NumPy arrays as device arrays over the same memory, for the block."""
-    # Memory that is there already cannot be reached from a GPU: a copy goes there and back.
-    made = [DeviceNDArray(ary) if _devices.gpu() is None else to_device(ary) for ary in arylist]
-    yield made[0] if len(made) == 1 else made
-    if _devices.gpu() is not None:
-        for ary, one in zip(arylist, made, strict=True):
-            one.copy_to_host(ary)
 
 
 def is_cuda_array(obj: Any) -> bool:

@@ -61,6 +61,17 @@ def copy(target: np.ndarray[Any, Any], source: np.ndarray[Any, Any], stream: Any
     return True
 
 
+def reshaped(memory: np.ndarray[Any, Any], shape: Any, order: str = "C") -> np.ndarray[Any, Any] | None:
+    """The same memory in another shape; None where that needs a copy, which the host cannot make of a GPU's memory."""
+    shape = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
+    view = memory.T.view() if order == "F" else memory.view()
+    try:
+        view.shape = shape[::-1] if order == "F" else shape
+    except AttributeError:
+        return None
+    return view.T if order == "F" else view
+
+
 def place(memory: np.ndarray[Any, Any]) -> str:
     """What the place of memory is called."""
     ordinal = _devices.gpu()

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from gridstride import _native
-from gridstride.numba import _dtypes, types
+from gridstride.numba import _dtypes, _typing, types
 from gridstride.numba.cuda._configuration import dim3
 from gridstride.numba.cuda._devices import gpu
 
@@ -92,40 +90,14 @@ def same(ours: types.Type, theirs: types.Type) -> bool:
     return ours == theirs
 
 
-# How far a conversion goes.
-_EXACT, _PROMOTED, _SAFE, _UNSAFE, _IMPOSSIBLE = range(5)
-
-
-def conversion(given: types.Type, wanted: types.Type) -> int:
-    """How a value is converted: not at all, to a wider type of its kind, without loss, with loss, or not at all."""
-    if same(wanted, given):
-        return _EXACT
-    if isinstance(wanted, types.CPointer):
-        return _SAFE if isinstance(given, types.Integer) else _IMPOSSIBLE
-    if not (isinstance(given, types.Number) and isinstance(wanted, types.Number)):
-        return _IMPOSSIBLE
-    if isinstance(given, types.Complex) and not isinstance(wanted, types.Complex):
-        return _IMPOSSIBLE
-    if np.can_cast(given.dtype, wanted.dtype, "safe"):
-        return _PROMOTED if given.dtype.kind == wanted.dtype.kind else _SAFE
-    # As Numba has it, a float64 holds an int64 well enough.
-    is_fair = isinstance(given, types.Integer) and wanted.dtype.kind in "fc" and wanted.dtype.itemsize >= 8
-    return _SAFE if is_fair else _UNSAFE
-
-
-def best(signatures: list[tuple[types.Type, ...]], given: tuple[types.Type, ...], name: str) -> int:
+def best(signatures: list[tuple[types.Type, ...]], given: tuple[types.Type, ...], function: Any) -> int:
     """The number of the signature that arguments fit best. Raises `TypeError` where none or several do."""
-    scores: list[tuple[tuple[int, ...], int]] = []
-    for index, wanted in enumerate(signatures):
-        found = [conversion(ours, theirs) for ours, theirs in zip(given, wanted, strict=True)]
-        if _IMPOSSIBLE not in found:
-            scores.append((tuple(found.count(step) for step in (_UNSAFE, _SAFE, _PROMOTED)), index))
-    listed = ", ".join(map(str, given))
-    if not scores:
-        raise TypeError(f"No matching definition for argument type(s) {listed}")
-    scores.sort()
-    if len(scores) > 1 and scores[0][0] == scores[1][0]:
-        equal = [signatures[index] for score, index in scores if score == scores[0][0]]
-        shown = "\n".join(f"({', '.join(map(str, one))}) -> none" for one in equal)
-        raise TypeError(f"Ambiguous overloading for <function {name}> ({listed}):\n{shown}")
-    return scores[0][1]
+    # Code takes arrays of any layout.
+    args = tuple(ty.copy(layout="A") if isinstance(ty, types.Array) else ty for ty in given)
+    cases = []
+    for wanted in signatures:
+        cases.append(types.none(*(ty.copy(layout="A") if isinstance(ty, types.Array) else ty for ty in wanted)))
+    found = _typing.context().resolve_overload(function, cases, args, allow_ambiguous=False)
+    if found is None:
+        raise TypeError(f"No matching definition for argument type(s) {', '.join(map(str, given))}")
+    return next(index for index, case in enumerate(cases) if case is found)

@@ -1,28 +1,28 @@
-"""`vectorize` and `guvectorize`: functions of scalars, or of small arrays, made functions of whole arrays.
+"""`@vectorize` and `@guvectorize`: functions over whole arrays, made of functions of their elements or of small arrays.
 
-    >>> @vectorize([float32(float32, float32)], target="cuda")
-    ... def add(x, y):
-    ...     return x + y
-    >>> add(np.ones(3, np.float32), np.ones(3, np.float32))
-    array([2., 2., 2.], dtype=float32)
-
-NumPy arrays give NumPy arrays, device arrays a device array.
+In: arrays of the host or the device, and numbers. Out: a device array where one was given, else a NumPy array. Arrays
+of the device stay there; what is broadcast is read again and again where it lies.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from gridstride.numba import _dtypes, types
-from gridstride.numba.cuda import _generated, _signatures
-from gridstride.numba.cuda._arrays import DeviceNDArray, _HostArray, device_array, to_device
+from gridstride.numba.cuda import _devices, _generated, _memory, _signatures
+from gridstride.numba.cuda._arrays import DeviceNDArray, _fits, as_cuda_array, device_array, to_device
+from gridstride.numba.cuda._schedule import GUFuncEngine
 from gridstride.numba.cuda.dispatcher import Dispatcher, jit
 
 _THREADS = 256
+# Dimensions that an array in a kernel may have.
+_MAX_RANK = 4
+_OPTIONS = frozenset(
+    ["target", "nopython", "cache", "fastmath", "writable_args", "identity", "boundscheck", "forceobj", "looplift"]
+)
 
 
 def _blocks(n: int) -> int:
@@ -33,25 +33,67 @@ def _is_device(value: Any) -> bool:
     return isinstance(value, DeviceNDArray) or hasattr(value, "__cuda_array_interface__")
 
 
-def _set(target: Any, values: Any) -> None:
-    if isinstance(target, DeviceNDArray):
-        target._write(values)
-    else:
-        np.asarray(target)[...] = values
+def _there(value: Any, stream: Any) -> DeviceNDArray:
+    """An argument as a device array: itself, another library's memory, or a copy of what is on the host."""
+    if isinstance(value, DeviceNDArray):
+        return value
+    if _is_device(value):
+        return as_cuda_array(value)
+    host = np.asarray(value)
+    if _devices.gpu() is not None:
+        return to_device(host, stream)
+    return DeviceNDArray(host if _fits(host) else host.astype(_dtypes.device_dtype(host.dtype)))
 
 
-def _on_host(value: Any) -> np.ndarray[Any, Any]:
-    return value._host if isinstance(value, DeviceNDArray) else np.asarray(value)
+def _spread(array: DeviceNDArray, shape: tuple[int, ...]) -> DeviceNDArray:
+    """An array in a larger shape, without a copy."""
+    memory = array._memory
+    return array if memory.shape == shape else DeviceNDArray(np.broadcast_to(memory, shape))
+
+
+class _Output:
+    """Where results go: an array that was given, or a new one; the host's gets them in the end."""
+
+    def __init__(self, given: Any, shape: tuple[int, ...], dtype: Any, on_device: bool, stream: Any) -> None:
+        self.given, self.stream, self.shape = given, stream, shape
+        self.stays = on_device or (given is not None and _is_device(given))
+        if given is None and not self.stays and _devices.gpu() is None:
+            self.given = given = np.empty(shape, dtype)
+        if given is not None and _is_device(given):
+            self.array = _there(given, stream)
+        elif given is not None and _devices.gpu() is None and _fits(np.asarray(given)):
+            self.array = DeviceNDArray(np.asarray(given))
+        else:
+            self.array = device_array(shape, dtype, stream=stream)
+            if given is not None:
+                self.array.copy_to_device(np.ascontiguousarray(given), stream)
+
+    def result(self) -> Any:
+        """What the caller gets."""
+        if self.stays:
+            return self.array if self.given is None else self.given
+        if self.given is None:
+            found = self.array.copy_to_host(stream=self.stream)
+            return found if self.shape else found[()]
+        given = np.asarray(self.given)
+        if self.array._memory is not given:
+            given[...] = self.array.copy_to_host(stream=self.stream)
+        return self.given if given.ndim or isinstance(self.given, np.ndarray) and self.shape else given[()]
 
 
 class _Loop:
     """One signature of a function over arrays."""
 
-    def __init__(self, core: Dispatcher, arguments: Any, result: Any) -> None:
+    def __init__(self, arguments: Any, outputs: Any) -> None:
+        self.kinds = [ty.dtype if isinstance(ty, types.Array) else ty for ty in arguments]
         self.dtypes = [_dtypes.as_dtype(ty) for ty in arguments]
-        self.result = None if result is None or result == types.none else _dtypes.as_dtype(result)
-        self.signature = types.Signature(result, arguments)
-        self.core = core
+        self.outputs = [_dtypes.as_dtype(ty) for ty in outputs]
+        self.signature = types.Signature(outputs[0] if outputs else types.none, arguments)
+        self.kernels: dict[int, Dispatcher] = {}
+
+    @property
+    def result(self) -> Any:
+        return self.outputs[0] if self.outputs else None
 
 
 def _choose(loops: list[_Loop], dtypes: list[np.dtype[Any]], name: str) -> _Loop:
@@ -61,6 +103,29 @@ def _choose(loops: list[_Loop], dtypes: list[np.dtype[Any]], name: str) -> _Loop
             if all(np.can_cast(given, ours, casting) for given, ours in zip(dtypes, loop.dtypes, strict=True)):
                 return loop
     raise TypeError(f"no matching signature of `{name}` for {', '.join(map(str, dtypes))}")
+
+
+def _index(rank: int, model: str) -> tuple[list[str], str]:
+    """Lines that take the number `i` of a call apart into indices of `model`, and the indices."""
+    names = [f"i{k}" for k in range(rank)]
+    lines, rest = [], "i"
+    for k in reversed(range(1, rank)):
+        lines.append(f"{names[k]} = {rest} % {model}.shape[{k}]")
+        lines.append(f"i{k}_ = {rest} // {model}.shape[{k}]")
+        rest = f"i{k}_"
+    return [*lines, f"i0 = {rest}"], ", ".join(names)
+
+
+def _kernel(name: str, args: list[str], model: str, rank: int, call: Callable[[str], str], scope: Any) -> Dispatcher:
+    lines, index = _index(rank, model)
+    body = "\n        ".join([*lines, call(index)])
+    text = f"def {name}({', '.join(args)}, n):\n    i = grid(1)\n    if i < n:\n        {body}\n"
+    return jit(_generated.function(name, text, scope))
+
+
+def _is_flat(arrays: list[DeviceNDArray], shape: tuple[int, ...]) -> bool:
+    """Whether arrays can be walked as if of one dimension: without gaps, or of one element."""
+    return all(one.size == 1 or (one.shape == shape and one.is_c_contiguous()) for one in arrays)
 
 
 class DUFunc:
@@ -76,12 +141,7 @@ class DUFunc:
         self.loops = []
         for one in signatures:
             arguments, result = _signatures.normalize(one)
-            self.loops.append(_Loop(self.core, arguments, result))
-        args = [f"a{index}" for index in range(self.nin)]
-        call = ", ".join(f"{arg}[i]" for arg in args)
-        head = f"def elementwise({', '.join(args)}, out, n):\n    i = grid(1)\n"
-        text = f"{head}    if i < n:\n        out[i] = core({call})\n"
-        self._kernel = jit(_generated.function("elementwise", text, {"core": self.core}))
+            self.loops.append(_Loop(arguments, [] if result is None or result == types.none else [result]))
 
     @property
     def signature(self) -> Any:
@@ -92,6 +152,23 @@ class DUFunc:
         """The signatures by NumPy's letters: "ff->f"."""
         return ["".join(d.char for d in loop.dtypes) + "->" + loop.result.char for loop in self.loops if loop.result]
 
+    def _kernel_of(self, loop: _Loop, rank: int) -> Dispatcher:
+        if rank not in loop.kernels:
+            args = [f"a{index}" for index in range(self.nin)]
+            scope = {"core": self.core, **{f"t{index}": ty for index, ty in enumerate(loop.kinds)}}
+
+            def call(index: str) -> str:
+                # Converted where the elements are read: no array is copied for its type.
+                is_plain = [np.dtype(dtype).kind in "biufc" for dtype in loop.dtypes]
+                items = [
+                    f"t{k}({arg}[{index}])" if plain else f"{arg}[{index}]"
+                    for k, (arg, plain) in enumerate(zip(args, is_plain, strict=True))
+                ]
+                return f"out[{index}] = core({', '.join(items)})"
+
+            loop.kernels[rank] = _kernel("elementwise", [*args, "out"], "out", rank, call, scope)
+        return loop.kernels[rank]
+
     def __call__(self, *args: Any, out: Any = None, stream: Any = 0) -> Any:
         """Applies the function to arrays and scalars."""
         if len(args) == self.nin + 1 and out is None:
@@ -99,42 +176,61 @@ class DUFunc:
             args = tuple(given)
         if len(args) != self.nin:
             raise TypeError(f"`{self.__name__}` takes {self.nin} arguments, got {len(args)}")
-        on_device = any(_is_device(arg) for arg in args) or (out is not None and _is_device(out))
-        hosts = [_on_host(arg) for arg in args]
-        loop = self._loop(hosts, args)
-        dtypes = [_dtypes.device_dtype(dtype) for dtype in loop.dtypes]
-        shape = np.broadcast_shapes(*(host.shape for host in hosts))
-        result_dtype = loop.result if loop.result is not None else np.result_type(*dtypes)
-        result = np.empty(shape, result_dtype)
-        n = result.size
+        out = out[0] if isinstance(out, tuple) else out
+        on_device = any(_is_device(arg) for arg in args)
+        arrays = [_there(arg, stream) for arg in args]
+        loop = self._loop(arrays, args)
+        shape = np.broadcast_shapes(*(array.shape for array in arrays))
+        dtype = loop.result if loop.result is not None else np.result_type(*loop.dtypes)
+        output = _Output(out, shape, dtype, on_device, stream)
+        n = int(np.prod(shape, dtype=np.int64))
         if n:
-            flat = [_flat(host, dtype, shape) for host, dtype in zip(hosts, dtypes, strict=True)]
-            values = [one.view(_HostArray) for one in (*flat, result.reshape(-1))]
-            self._kernel.launch(self._kernel._quiet(_blocks(n), _THREADS, stream), (*values, n))
-        if out is not None:
-            _set(out, result)
-            return out
-        if on_device:
-            return to_device(result)
-        return result if shape else result[()]
+            if _is_flat([*arrays, output.array], shape) or not shape:
+                shape = (n,)
+                target = output.array.reshape(n)
+                flat = [_spread(one.reshape(one.size) if one.size > 1 else one, shape) for one in arrays]
+            elif len(shape) > _MAX_RANK:
+                return self._of_copies(arrays, output, shape, stream)
+            else:
+                target, flat = output.array, [_spread(one, shape) for one in arrays]
+            kernel = self._kernel_of(loop, len(shape))
+            kernel.launch(kernel._quiet(_blocks(n), _THREADS, stream), (*flat, target, n))
+        return output.result()
 
-    def _loop(self, hosts: list[np.ndarray[Any, Any]], args: Any) -> _Loop:
+    def _of_copies(self, arrays: Any, output: _Output, shape: Any, stream: Any) -> Any:
+        """Arrays of many dimensions that lie in several ways: copies lie in one."""
+        plain = [to_device(np.ascontiguousarray(np.broadcast_to(one._host, shape)), stream) for one in arrays]
+        found = self(*plain, stream=stream).copy_to_host(stream=stream)
+        output.array._write(found, stream)
+        return output.result()
+
+    def _loop(self, arrays: list[DeviceNDArray], args: Any) -> _Loop:
+        dtypes = [array.dtype for array in arrays]
         if not self.loops:
-            return _Loop(self.core, [_dtypes.from_dtype(host.dtype) for host in hosts], self._infer(hosts))
+            kinds = [_dtypes.from_dtype(dtype) for dtype in dtypes]
+            made = _Loop(kinds, [_dtypes.typeof(self.core.py_func(*(dtype.type(1) for dtype in dtypes)))])
+            known = next((loop for loop in self._inferred if loop.dtypes == made.dtypes), None)
+            if known is None:
+                self._inferred.append(made)
+            return known or made
         # Python's numbers have no size of their own: they fit any type of their kind.
         kinds = [
-            np.result_type(arg) if isinstance(arg, int | float | complex) else host.dtype
-            for arg, host in zip(args, hosts, strict=True)
+            np.result_type(arg) if isinstance(arg, int | float | complex) else dtype
+            for arg, dtype in zip(args, dtypes, strict=True)
         ]
         try:
             return _choose(self.loops, kinds, self.__name__)
         except TypeError:
-            smallest = [np.min_scalar_type(host) if not host.ndim else host.dtype for host in hosts]
+            smallest = [
+                np.min_scalar_type(np.asarray(arg)) if not _is_device(arg) and not np.ndim(arg) else dtype
+                for arg, dtype in zip(args, dtypes, strict=True)
+            ]
             return _choose(self.loops, smallest, self.__name__)
 
-    def _infer(self, hosts: list[np.ndarray[Any, Any]]) -> Any:
-        sample = self.core.py_func(*(host.dtype.type(1) for host in hosts))
-        return _dtypes.typeof(sample)
+    @property
+    def _inferred(self) -> list[_Loop]:
+        found: list[_Loop] = self.__dict__.setdefault("_loops", [])
+        return found
 
     def reduce(self, arg: Any, stream: Any = 0) -> Any:
         """The function of two values applied between all elements of an array."""
@@ -142,42 +238,17 @@ class DUFunc:
             raise TypeError("only functions of two arguments reduce")
         from gridstride.numba.cuda._reduce import Reduce
 
-        if _on_host(arg).ndim != 1:
+        array = _there(arg, stream)
+        if array.ndim != 1:
             raise TypeError("only one-dimensional arrays can be reduced")
-        host = _on_host(arg)
-        if host.size == 0:
+        if array.size == 0:
             raise TypeError("reduction on an empty array.")
-        if host.size == 1:
-            return host[0]
-        last = host[host.size - 1]
-        return Reduce(self.core)(to_device(host[:-1]), init=last, stream=stream)
+        if array.size == 1:
+            return array[0]
+        return Reduce(self.core)(array[:-1], init=array[array.size - 1], stream=stream)
 
     def __repr__(self) -> str:
         return f"<DUFunc {self.__name__}>"
-
-
-def _flat(host: np.ndarray[Any, Any], dtype: np.dtype[Any], shape: Any) -> np.ndarray[Any, Any]:
-    """An argument in one dimension of the result's size. A single value is repeated by a stride of 0."""
-    if host.dtype != dtype:
-        host = host.astype(dtype)
-    if host.size == 1:
-        n = int(np.prod(shape, dtype=np.int64))
-        return np.lib.stride_tricks.as_strided(host.reshape(-1), (n,), (0,))
-    return np.ascontiguousarray(np.broadcast_to(host, shape)).reshape(-1)
-
-
-def vectorize(ftylist_or_function: Any = (), **kws: Any) -> Any:
-    """Makes a function of scalars a function of arrays. Use as `@vectorize([float32(float32)], target="cuda")`.
-
-    Without signatures the types of each call's arguments decide. `target` may be "cuda", "cpu" or "parallel": all run
-    where launches run.
-    """
-    signatures = ftylist_or_function
-    if callable(signatures) and not isinstance(signatures, types.Type):
-        return DUFunc(signatures, ())
-    if isinstance(signatures, str) or _signatures.is_signature(signatures) and not isinstance(signatures, tuple):
-        signatures = (signatures,)
-    return lambda function: DUFunc(function, signatures)
 
 
 class GUFunc:
@@ -188,121 +259,141 @@ class GUFunc:
         self.py_func = function
         self.signature = layout
         self.core = function if isinstance(function, Dispatcher) else jit(function, device=True)
-        self.inputs, self.outputs = _parse_layout(layout)
-        self.nin, self.nout = len(self.inputs), len(self.outputs)
+        self.engine = GUFuncEngine.from_signature(layout)
+        self.nin, self.nout = self.engine.nin, self.engine.nout
         self.loops = []
         for one in signatures:
-            arguments, _ = _signatures.normalize(one)
+            arguments, result = _signatures.normalize(one)
+            if result is not None and result != types.none:
+                text = f"guvectorized functions cannot return values: signature {one} specifies {result} return type"
+                raise TypeError(text)
             if len(arguments) != self.nin + self.nout:
                 raise ValueError(f"a signature of `{self.__name__}` needs {self.nin + self.nout} types: {one}")
-            self.loops.append(_Loop(self.core, arguments[: self.nin], None))
-            self.loops[-1].outputs = [_dtypes.as_dtype(ty) for ty in arguments[self.nin :]]  # type: ignore[attr-defined]
+            self.loops.append(_Loop(arguments[: self.nin], arguments[self.nin :]))
         self._scalars = self._scalar_inputs(signatures)
-        self._kernel = self._make_kernel()
 
     def _scalar_inputs(self, signatures: Any) -> list[bool]:
         """Which inputs the function takes as numbers: those without dimensions that the signature has as numbers."""
         if not signatures:
-            return [not dims for dims in self.inputs]
+            return [not dims for dims in self.engine.inputs]
         arguments, _ = _signatures.normalize(signatures[0])
         return [not isinstance(ty, types.Array) for ty in arguments[: self.nin]]
 
-    def _make_kernel(self) -> Dispatcher:
-        names = [f"a{index}" for index in range(self.nin + self.nout)]
-        items = []
-        for index, name in enumerate(names):
-            dims = (*self.inputs, *self.outputs)[index]
-            is_number = index < self.nin and self._scalars[index]
-            items.append(f"{name}[i]" if dims or is_number else f"{name}[i : i + 1]")
-        head = f"def over_items({', '.join(names)}, n):\n    i = grid(1)\n"
-        text = f"{head}    if i < n:\n        core({', '.join(items)})\n"
-        return jit(_generated.function("over_items", text, {"core": self.core}))
+    def _kernel_of(self, loop: _Loop, rank: int) -> Dispatcher:
+        if rank not in loop.kernels:
+            names = [f"a{index}" for index in range(self.nin + self.nout)]
+            model = names[self.nin]
+
+            def call(index: str) -> str:
+                items = []
+                for k, name in enumerate(names):
+                    dims = (*self.engine.inputs, *self.engine.outputs)[k]
+                    if k < self.nin and self._scalars[k]:
+                        items.append(f"t{k}({name}[{index}])")
+                    elif dims:
+                        items.append(f"{name}[{index}]")
+                    else:
+                        head, _, last = index.rpartition(", ")
+                        items.append(f"{name}[{head + ', ' if head else ''}{last} : {last} + 1]")
+                return f"core({', '.join(items)})"
+
+            scope = {"core": self.core, **{f"t{index}": ty for index, ty in enumerate(loop.kinds)}}
+            loop.kernels[rank] = _kernel("over_items", names, model, rank, call, scope)
+        return loop.kernels[rank]
 
     def __call__(self, *args: Any, out: Any = None, stream: Any = 0) -> Any:
         """Applies the function to each item of the leading dimensions."""
+        if len(args) not in (self.nin, self.nin + self.nout):
+            plural = "" if len(args) == 1 else "s"
+            raise TypeError(
+                f"gufunc accepts {self.nin} positional arguments (when providing input only) or "
+                f"{self.nin + self.nout} positional arguments (when providing input and output). "
+                f"Got {len(args)} positional argument{plural}."
+            )
         outs = list(args[self.nin :])
-        args = args[: self.nin]
+        if outs and out is not None:
+            raise ValueError("cannot specify argument 'out' as both positional and keyword")
         if out is not None:
             outs = list(out) if isinstance(out, tuple | list) else [out]
-        if len(args) != self.nin:
-            raise TypeError(f"gufunc accepts {self.nin} positional arguments, got {len(args)}")
+        args = args[: self.nin]
         on_device = any(_is_device(arg) for arg in args)
-        hosts = [_on_host(arg) for arg in args]
-        loop = self._loop(hosts)
-        hosts = [
-            host if host.dtype == dtype else host.astype(dtype) for host, dtype in zip(hosts, loop.dtypes, strict=True)
-        ]
-        sizes, leading = self._sizes(hosts)
-        shape = np.broadcast_shapes(*leading)
-        n = int(np.prod(shape, dtype=np.int64))
-        values = [self._input(host, dims, shape, n) for host, dims in zip(hosts, self.inputs, strict=True)]
-        results = []
-        for index, dims in enumerate(self.outputs):
-            inner = tuple(self._size(sizes, dim) for dim in dims)
-            dtype = loop.outputs[index]  # type: ignore[attr-defined]
-            target = _on_host(outs[index]) if outs else None
-            if target is not None and target.shape != shape + inner:
-                raise ValueError(f"output {index} has shape {target.shape}, expected {shape + inner}")
-            result = np.zeros(shape + inner, dtype)
-            if target is not None:
-                result[...] = target
-            results.append(result)
-            values.append(result.reshape((n, *inner)).view(_HostArray))
-        if n:
-            self._kernel.launch(self._kernel._quiet(_blocks(n), _THREADS, stream), (*values, n))
-        if outs:
-            for target, result in zip(outs, results, strict=True):
-                _set(target, result)
-            return outs[0] if len(outs) == 1 else tuple(outs)
-        given = [to_device(result) if on_device else result if result.ndim else result[()] for result in results]
-        return given[0] if len(given) == 1 else tuple(given)
+        arrays = [_there(arg, stream) for arg in args]
+        loop = self._loop(arrays)
+        arrays = [self._as(array, dtype, stream) for array, dtype in zip(arrays, loop.dtypes, strict=True)]
+        plan = self.engine.schedule([array.shape for array in arrays])
+        outputs = []
+        for index, inner in enumerate(plan.oshapes):
+            given, shape = outs[index] if outs else None, plan.loopdims + inner
+            if given is not None and np.shape(given) != shape and int(np.prod(np.shape(given))) != int(np.prod(shape)):
+                raise ValueError(f"output {index} has shape {np.shape(given)}, expected {shape}")
+            outputs.append(_Output(given, shape, loop.outputs[index], on_device, stream))
+        if plan.loopn:
+            self._launch(loop, plan, arrays, outputs, stream)
+        results = [output.result() for output in outputs]
+        return results[0] if len(results) == 1 else tuple(results)
 
-    def _loop(self, hosts: list[np.ndarray[Any, Any]]) -> _Loop:
+    def _launch(self, loop: _Loop, plan: Any, arrays: Any, outputs: list[_Output], stream: Any) -> None:
+        lead = plan.loopdims
+        spread = [_spread(one, lead + inner) for one, inner in zip(arrays, plan.ishapes, strict=True)]
+        targets = [output.array.reshape(lead + inner) for output, inner in zip(outputs, plan.oshapes, strict=True)]
+        if len(lead) != 1:
+            # One leading dimension serves all, where the items lie one behind the other.
+            inners = [*plan.ishapes, *plan.oshapes]
+            flat = [
+                _one_lead(one, len(lead), inner, plan.loopn)
+                for one, inner in zip((*spread, *targets), inners, strict=True)
+            ]
+            if all(one is not None for one in flat):
+                spread, targets, lead = flat[: self.nin], flat[self.nin :], (plan.loopn,)
+            elif len(lead) + max(map(len, inners)) > _MAX_RANK:
+                raise ValueError(f"arrays of more than {_MAX_RANK} dimensions must lie in row-major order")
+        kernel = self._kernel_of(loop, len(lead))
+        kernel[_blocks(plan.loopn), _THREADS, stream](*spread, *targets, plan.loopn)
+
+    def _as(self, array: DeviceNDArray, dtype: Any, stream: Any) -> DeviceNDArray:
+        """Small arrays are passed as they are: those of another type are copied."""
+        if array.dtype == dtype or array.ndim == 0:
+            return array
+        return _there(array.copy_to_host(stream=stream).astype(dtype), stream)
+
+    def _loop(self, arrays: list[DeviceNDArray]) -> _Loop:
+        dtypes = [array.dtype for array in arrays]
         if self.loops:
-            return _choose(self.loops, [host.dtype for host in hosts], self.__name__)
-        made = _Loop(self.core, [_dtypes.from_dtype(host.dtype) for host in hosts], None)
-        made.outputs = [np.result_type(*hosts)] * self.nout  # type: ignore[attr-defined]
-        return made
-
-    def _sizes(self, hosts: list[np.ndarray[Any, Any]]) -> tuple[dict[str, int], list[tuple[int, ...]]]:
-        """The extents that the dimensions' names stand for, and what comes before them in each input."""
-        sizes: dict[str, int] = {}
-        leading = []
-        for index, (host, dims) in enumerate(zip(hosts, self.inputs, strict=True)):
-            if host.ndim < len(dims):
-                raise ValueError(f"input {index} needs {len(dims)} dimensions `{','.join(dims)}`, got {host.ndim}")
-            split = host.ndim - len(dims)
-            leading.append(host.shape[:split])
-            for name, extent in zip(dims, host.shape[split:], strict=True):
-                if sizes.setdefault(name, extent) != extent:
-                    raise ValueError(f"dimension `{name}` is {sizes[name]} in one input and {extent} in input {index}")
-        return sizes, leading
-
-    def _size(self, sizes: dict[str, int], dim: str) -> int:
-        if dim.isdigit():
-            return int(dim)
-        if dim not in sizes:
-            raise ValueError(f"the extent of output dimension `{dim}` is not known: pass the output array")
-        return sizes[dim]
-
-    def _input(self, host: np.ndarray[Any, Any], dims: Any, shape: Any, n: int) -> Any:
-        inner = host.shape[host.ndim - len(dims) :]
-        spread = np.ascontiguousarray(np.broadcast_to(host, shape + inner)).reshape((n, *inner))
-        return spread.view(_HostArray)
+            return _choose(self.loops, dtypes, self.__name__)
+        kinds = [_dtypes.from_dtype(dtype) for dtype in dtypes]
+        return _Loop(kinds, [_dtypes.from_dtype(np.result_type(*dtypes))] * self.nout)
 
 
-def _parse_layout(layout: str) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
-    """Names of the dimensions of inputs and outputs: `(m,n),(n)->(m)`."""
-    sides = layout.replace(" ", "").split("->")
-    found = [[tuple(d for d in group.split(",") if d) for group in re.findall(r"\(([^()]*)\)", side)] for side in sides]
-    if len(sides) != 2 or not found[0] or not found[1]:
-        raise ValueError(f"invalid layout {layout!r}: write it as `(m,n),(n)->(m)`")
-    known = {name for dims in found[0] for name in dims}
-    for dims in found[1]:
-        for name in dims:
-            if name not in known and not name.isdigit():
-                raise ValueError(f"undefined output symbols: {name}")
-    return found[0], found[1]
+def _one_lead(array: DeviceNDArray, inner: tuple[int, ...], n: int) -> DeviceNDArray | None:
+    """An array with one leading dimension instead of several; None where that needs a copy."""
+    found = _memory.reshaped(array._memory, (n, *inner))
+    return None if found is None else DeviceNDArray(found)
+
+
+def _check_options(options: dict[str, Any]) -> None:
+    if options.get("nopython", True) is not True:
+        raise TypeError("nopython flag must be True")
+    unknown = [name for name in options if name not in _OPTIONS]
+    if unknown:
+        raise TypeError(f"The following target options are not supported: {', '.join(map(repr, unknown))}")
+
+
+def _listed(signatures: Any) -> Any:
+    is_one = isinstance(signatures, str) or _signatures.is_signature(signatures) and not isinstance(signatures, tuple)
+    return (signatures,) if is_one else signatures
+
+
+def vectorize(ftylist_or_function: Any = (), **kws: Any) -> Any:
+    """Makes a function of scalars a function of arrays. Use as `@vectorize([float32(float32)], target="cuda")`.
+
+    Without signatures the types of each call's arguments decide. `target` may be "cuda", "cpu" or "parallel": all run
+    where launches run.
+    """
+    _check_options(kws)
+    signatures = ftylist_or_function
+    if callable(signatures) and not isinstance(signatures, types.Type):
+        return DUFunc(signatures, ())
+    return lambda function: DUFunc(function, _listed(signatures))
 
 
 def guvectorize(ftylist: Any, signature: str | None = None, **kws: Any) -> Any:
@@ -314,10 +405,9 @@ def guvectorize(ftylist: Any, signature: str | None = None, **kws: Any) -> Any:
         ftylist, signature = [], ftylist
     if signature is None:
         raise TypeError("guvectorize needs a layout such as `(m,n),(n)->(m)`")
-    if isinstance(ftylist, str) or _signatures.is_signature(ftylist) and not isinstance(ftylist, tuple):
-        ftylist = [ftylist]
+    _check_options(kws)
     layout = signature
-    return lambda function: GUFunc(function, ftylist, layout)
+    return lambda function: GUFunc(function, _listed(ftylist), layout)
 
 
-__all__ = ["DUFunc", "GUFunc", "device_array", "guvectorize", "vectorize"]
+__all__ = ["DUFunc", "GUFunc", "GUFuncEngine", "guvectorize", "vectorize"]

@@ -197,12 +197,12 @@ class Dispatcher(_native.Function):
 
     def explained(self, fault: Any) -> Any:
         """The exception of Python's for a failed check."""
-        return of_fault(fault, self.py_func.__globals__)
+        return of_fault(fault, _names(self.py_func, 2))
 
     def _choose(self, kernels: list[Kernel], args: tuple[Any, ...]) -> Kernel:
         """The kernel whose signature fits the arguments best."""
         found = tuple(_dtypes.typeof(arg) for arg in args)
-        return kernels[best([arguments for arguments, _ in self._signatures], found, self.__name__)]
+        return kernels[best([arguments for arguments, _ in self._signatures], found, self.py_func)]
 
     @property
     def extensions(self) -> list[Any]:
@@ -332,6 +332,19 @@ class Dispatcher(_native.Function):
 
 
 CUDADispatcher = Dispatcher
+
+
+def _names(function: Any, depth: int) -> dict[str, Any]:
+    """What a function's text and the device functions that it calls may name: globals and captured values."""
+    found = dict(function.__globals__)
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with contextlib.suppress(ValueError):
+            found[name] = cell.cell_contents
+    called = [found.get(name) for name in (*function.__code__.co_names, *function.__code__.co_freevars)]
+    for one in called:
+        if depth and isinstance(one, Dispatcher):
+            found = {**_names(one.py_func, depth - 1), **found}
+    return found
 
 
 def _annotations(names: Any, arguments: Any, result: Any) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 from gridstride.numba import types
 from gridstride.numba.cuda.dispatcher import Dispatcher
@@ -128,20 +128,4 @@ def find_attribute(name: str, args: Any) -> Dispatcher | None:
     return _first(_of_type(_attributes, name, args), args, {})
 
 
-def _refused(name: str) -> Callable[..., NoReturn]:
-    def refuse(*args: Any, **kwargs: Any) -> NoReturn:
-        raise NotImplementedError(
-            f"`{name}` works on the LLVM code that Numba makes, which is not there: `overload`, `overload_method` and "
-            f"`overload_attribute` implement calls in Python"
-        )
-
-    return refuse
-
-
-intrinsic = _refused("intrinsic")
-lower_builtin = _refused("lower_builtin")
-lower_cast = _refused("lower_cast")
-lower_getattr = _refused("lower_getattr")
-type_callable = _refused("type_callable")
-typeof_impl = register_model = make_attribute_wrapper = _refused("a type of your own")
 __all__ = ["overload", "overload_attribute", "overload_method", "register_jitable", "types"]

@@ -1,0 +1,87 @@
+"""Memory of the host that devices use: pinned, mapped and managed arrays."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from gridstride.numba.cuda import _devices, _memory
+from gridstride.numba.cuda._arrays import DeviceNDArray, to_device
+
+
+def pinned_array(shape: Any, dtype: Any = np.float64, strides: Any = None, order: str = "C") -> Any:
+    """A NumPy array whose memory devices can copy from at full speed."""
+    return _memory.allocate(_like(shape, dtype, order), "pinned")
+
+
+def _like(shape: Any, dtype: Any, order: str) -> np.ndarray[Any, Any]:
+    return np.empty((shape,) if isinstance(shape, int) else shape, dtype, order="F" if order == "F" else "C")
+
+
+def pinned_array_like(ary: Any) -> Any:
+    """As `pinned_array`, in the shape and dtype of another array."""
+    return _memory.allocate(np.empty_like(ary._memory if isinstance(ary, DeviceNDArray) else ary), "pinned")
+
+
+class _HostArray(np.ndarray[Any, Any]):
+    """Mapped and managed memory: a NumPy array that is a device array too."""
+
+    def copy_to_host(self, ary: Any = None, stream: Any = 0) -> Any:
+        """The elements as a NumPy array."""
+        if ary is None:
+            return np.array(self, subok=False)
+        ary[...] = self
+        return ary
+
+
+def mapped_array(
+    shape: Any,
+    dtype: Any = np.float64,
+    strides: Any = None,
+    order: str = "C",
+    stream: Any = 0,
+    portable: bool = False,
+    wc: bool = False,
+) -> Any:
+    """A NumPy array that kernels use in place."""
+    return _memory.allocate(_like(shape, dtype, order), "pinned").view(_HostArray)
+
+
+def mapped_array_like(ary: Any, stream: Any = 0, portable: bool = False, wc: bool = False) -> Any:
+    """As `mapped_array`, in the shape and dtype of another array."""
+    return pinned_array_like(ary).view(_HostArray)
+
+
+def managed_array(
+    shape: Any,
+    dtype: Any = np.float64,
+    strides: Any = None,
+    order: str = "C",
+    stream: Any = 0,
+    attach_global: bool = True,
+) -> Any:
+    """A NumPy array whose memory moves to where it is used."""
+    return _memory.allocate(_like(shape, dtype, order), "managed").view(_HostArray)
+
+
+@contextlib.contextmanager
+def pinned(*arylist: Any) -> Iterator[None]:
+    """Pins the memory of NumPy arrays for the block."""
+    for ary in arylist:
+        if not isinstance(ary, np.ndarray):
+            raise TypeError(f"only NumPy arrays can be pinned, not {type(ary).__name__}")
+    yield
+
+
+@contextlib.contextmanager
+def mapped(*arylist: Any, **kws: Any) -> Iterator[Any]:
+    """NumPy arrays as device arrays over the same memory, for the block."""
+    # Memory that is there already cannot be reached from a GPU: a copy goes there and back.
+    made = [DeviceNDArray(ary) if _devices.gpu() is None else to_device(ary) for ary in arylist]
+    yield made[0] if len(made) == 1 else made
+    if _devices.gpu() is not None:
+        for ary, one in zip(arylist, made, strict=True):
+            one.copy_to_host(ary)

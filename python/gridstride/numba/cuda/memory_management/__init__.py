@@ -1,0 +1,1 @@
+"""`numba.cuda.memory_management`: what kernels allocate."""
