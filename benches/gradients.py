@@ -1,11 +1,14 @@
 """Forward and backward over a tape of many small launches, beside Warp in the same run.
 
     python benches/gradients.py [--launches 1000] [--particles 1000] [--rounds 15]
+    python benches/gradients.py --device cuda:0 --launches 50 --particles 1048576
 
 Particles under gravity and drag bounce off the ground, one launch a step, every state in arrays of its own; the loss is
 their squared distance from a target. The machine may be busy: both take turns, and the figures are the least and the
 median of the rounds, in processor time of all threads. Warp runs on one core of a CPU, and so do both here unless
-`--threads` says otherwise. The gradient of the initial velocity is compared with central differences in float64.
+`--threads` says otherwise. On a GPU it is the time until all work is done, beside the bytes that must be moved: a step
+forward reads two vectors of a particle and writes two; backward it reads them again and the gradients of what it wrote,
+and writes those of what it read. The gradient of the initial velocity is compared with central differences in float64.
 """
 
 import argparse
@@ -17,11 +20,24 @@ import gridstride
 
 DT = 1e-3
 TARGET = (1.0, 1.0, 1.0)
-# Of all threads together, so that other programs on the machine count less.
-CLOCK = time.process_time
+VECTOR = 12
+# Particles whose gradients are compared with differences.
+CHECKED = 1000
 
 
-def program(wp, n_launches, start, velocity):
+def clock_of(wp, device):
+    """On a CPU the time of all threads together, so that other programs on the machine count less."""
+    if device == "cpu":
+        return time.process_time
+
+    def clock():
+        wp.synchronize()
+        return time.perf_counter()
+
+    return clock
+
+
+def program(wp, n_launches, start, velocity, device):
     """Functions that run one system's simulation: without a tape, with one, backward."""
 
     @wp.kernel
@@ -49,32 +65,33 @@ def program(wp, n_launches, start, velocity):
 
     def states(first):
         rest = [np.zeros_like(first)] * n_launches
-        return [wp.array(one, dtype=wp.vec3, device="cpu", requires_grad=True) for one in [first, *rest]]
+        return [wp.array(one, dtype=wp.vec3, device=device, requires_grad=True) for one in [first, *rest]]
 
     xs, vs, n = states(start), states(velocity), len(start)
-    loss = wp.zeros(1, dtype=float, device="cpu", requires_grad=True)
+    loss = wp.zeros(1, dtype=float, device=device, requires_grad=True)
+    clock = clock_of(wp, device)
     target = wp.vec3(*TARGET)
 
     def forward():
         loss.zero_()
         for t in range(n_launches):
-            wp.launch(step, n, [xs[t], vs[t], xs[t + 1], vs[t + 1], DT], device="cpu")
-        wp.launch(distance, n, [xs[-1], target, loss], device="cpu")
+            wp.launch(step, n, [xs[t], vs[t], xs[t + 1], vs[t + 1], DT], device=device)
+        wp.launch(distance, n, [xs[-1], target, loss], device=device)
 
     def round_():
-        times = [CLOCK()]
+        times = [clock()]
         forward()
-        times.append(CLOCK())
+        times.append(clock())
         tape = wp.Tape()
         with tape:
             forward()
-        times.append(CLOCK())
+        times.append(clock())
         tape.backward(loss)
-        times.append(CLOCK())
-        gradient = vs[0].grad.numpy().copy()
-        now = CLOCK()
+        times.append(clock())
+        gradient = vs[0].grad.numpy()[:CHECKED].copy()
+        now = clock()
         tape.zero()
-        times.append(times[-1] + CLOCK() - now)
+        times.append(times[-1] + clock() - now)
         return np.diff(times), gradient
 
     return round_
@@ -104,20 +121,21 @@ def main():
     parser.add_argument("--particles", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--device", default="cpu")
     args = parser.parse_args()
 
     gridstride.set_num_threads(args.threads)
     random = np.random.default_rng(7)
     start = random.random((args.particles, 3), np.float32) + np.float32([0, 1, 0])
     velocity = ((random.random((args.particles, 3), np.float32) - 0.5) * 8).astype(np.float32)
-    systems = {"Gridstride": program(gridstride, args.launches, start, velocity)}
+    systems = {"Gridstride": program(gridstride, args.launches, start, velocity, args.device)}
     try:
         import warp
     except ImportError:
         pass
     else:
         warp.config.quiet = True
-        systems["Warp"] = program(warp, args.launches, start, velocity)
+        systems["Warp"] = program(warp, args.launches, start, velocity, args.device)
 
     times = {name: [] for name in systems}
     gradients = {}
@@ -127,7 +145,7 @@ def main():
         for name, run in systems.items():
             taken, gradients[name] = run()
             times[name].append(taken)
-    expected = differences(start, velocity, args.launches)
+    expected = differences(start[:CHECKED], velocity[:CHECKED], args.launches)
     print(f"{args.launches} launches x {args.particles} particles; ms, least (median) of {args.rounds} rounds")
     print(f"{'':12}" + "".join(f"{part:>20}" for part in ("forward", "with a tape", "backward", "zero")))
     for name, rounds in times.items():
@@ -136,6 +154,13 @@ def main():
     if "Warp" in times:
         ours, theirs = (np.min(times[name], axis=0) for name in ("Gridstride", "Warp"))
         print(f"{'ratio':12}" + "".join(f"{ratio:>20.3f}" for ratio in ours / theirs))
+        print(f"with a tape and backward: {sum(ours[1:3]) / sum(theirs[1:3]):.3f} of Warp's time")
+    if args.device != "cpu":
+        n = args.launches * args.particles * VECTOR
+        for name, rounds in times.items():
+            rates = [count * n / least / 1e9 for count, least in zip((4, 4, 6), np.min(rounds, axis=0), strict=False)]
+            cells = "".join(f"{rate:>17.0f} GB/s" for rate in rates)
+            print(f"{name:12}{cells[2:]}  of bytes that must be moved")
     for name, gradient in gradients.items():
         error = np.abs(gradient - expected).max(1) / (np.abs(expected).max(1) + 1e-3)
         print(f"{name}: error of the gradient, median {np.median(error):.1e}, 99 of 100 {np.quantile(error, 0.99):.1e}")

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from gridstride import _device, _native, _numpy, _operators, _types
+from gridstride import _device, _native, _numpy, _operators, _overwrites, _types
 from gridstride._shape import MAX_RANK as MAX_RANK
 from gridstride._shape import ArrayAnnotation as ArrayAnnotation
 from gridstride._shape import ShapeLike as ShapeLike
@@ -70,7 +70,7 @@ class array(_native.Array):  # noqa: N801 - Warp's name
     dtype: Any
     _grad: array | None = None
     _requires_grad = False
-    _retain_grad = False
+    _retain_grad = _is_read = False
     _keep: Any = None
 
     def __new__(
@@ -204,10 +204,7 @@ class array(_native.Array):  # noqa: N801 - Warp's name
             _native.set_launch_state(retains=True)
         self._retain_grad = bool(value)
 
-    def mark_write(self, **arguments: Any) -> None:
-        """Accepted for compatibility."""
-
-    mark_read = mark_init = mark_write
+    mark_init, mark_read, mark_write = _overwrites.mark_init, _overwrites.mark_read, _overwrites.mark_write
 
     # Views.
 

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gridstride import _device, _logger, _native, _types, config
+from gridstride import _device, _logger, _native, _overwrites, _runtime_tape, _types, config
 from gridstride._kernel import Kernel
 from gridstride._struct import struct_base
 
@@ -300,9 +300,11 @@ def launch(
         return recorded
     if adjoint:
         return _backward(kernel, dim, [*inputs, *outputs], [*adj_inputs, *adj_outputs], place.alias, block)
-    if record_cmd:
+    tape = _runtime_tape.active if record_tape and _settings["verify_autograd_array_access"] else None
+    if record_cmd or tape is not None:
         # Read twice: by the launch and by what records it.
         inputs, outputs = list(inputs), list(outputs)
+    n_entries = 0 if tape is None else tape._n_entries
     options = kernel._launch_options if is_current and not block else kernel.launch_options(block)
     if place.is_cuda:
         if options["in_order"]:
@@ -317,6 +319,8 @@ def launch(
         recorded = None
     else:
         recorded = _native.launch(kernel, dim, inputs, outputs, place.alias, record_cmd, options, record_tape)
+    if tape is not None and tape._n_entries > n_entries:
+        _overwrites.launched(tape, n_entries, kernel, [*inputs, *outputs])
     if record_cmd:
         return Launch._of(recorded, kernel, dim, [*inputs, *outputs], place, block)
     return None

@@ -168,7 +168,7 @@ class Tape:
     @property
     def _n_entries(self) -> int: ...
     def _entries(self) -> list[Any]: ...
-    def _accesses(self, index: int) -> list[tuple[bool, bool]]: ...  # by parameter: read, written
+    def _accesses(self, index: int) -> list[tuple[bool, bool, bool]]: ...  # by parameter: read, written, kept
 
 def before_write(array: Array, what: str, is_recorded: bool = False) -> None:
     """Announces a write from Python, so that tapes can save what they need. `what` says in messages who writes."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gridstride import _kernel, _launch, _native
+from gridstride import _kernel, _launch, _native, _overwrites, config
 from gridstride._builtins import table
 
 tid = table["tid"]
@@ -87,12 +87,11 @@ def copy(dest: Any, src: Any) -> bool:
     if not is_wanted(dest, src):
         _native.before_write(memory(dest), "a copy")
         return False
-    if memory(dest).device is not memory(src).device:
-        raise NotImplementedError(
-            f"a tape cannot record a copy from {memory(src).device} to {memory(dest).device} yet: write "
-            "`with tape.paused():` around it, or copy before the tape begins"
-        )
-    if dest.size:
+    if config.verify_autograd_array_access:
+        _overwrites.copied(memory(dest), memory(src))
+    if dest.size and memory(dest).device is not memory(src).device:
+        _copy_between_devices(dest, src)
+    elif dest.size:
         if _native.overlap(memory(dest), memory(src)):
             between = _like(src)
             _launch.launch(COPIES[src.ndim - 1], src.shape, [between, src], device=memory(src).device)
@@ -103,6 +102,8 @@ def copy(dest: Any, src: Any) -> bool:
 
 def fill(dest: Any, value: Any) -> bool:
     """Sets every element to a host value of the element type, None for zero, if the tape must have it."""
+    if config.verify_autograd_array_access:
+        _overwrites.mark_init(memory(dest))
     if not is_wanted(dest):
         _native.before_write(memory(dest), "fill_")
         return False
@@ -125,6 +126,38 @@ def function(
     has_way_back = out.grad is not None and any(one.grad is not None for one in reads)
     _native.record_func(name, backward if has_way_back else None, list(reads), [out], forward)
     return result
+
+
+def _copy_between_devices(dest: Any, src: Any) -> None:
+    """No kernel reaches both. What goes back is copied the other way, and added there."""
+    from gridstride import _create
+
+    target, source = dest, src
+    if source is not memory(source):
+        source = _like(source)
+        copy(source, src)
+    if target is not memory(target):
+        target = _like(target)
+
+    def forward() -> None:
+        _create._put(target, source, None)
+
+    def backward() -> None:
+        moved = _create.empty(target.shape, target.dtype, source.device)
+        _create._put(moved, target.grad, None)
+        _launch.launch(
+            COPIES[source.ndim - 1],
+            source.shape,
+            [moved, source],
+            adj_inputs=[moved, source.grad],
+            device=source.device,
+            adjoint=True,
+        )
+        target.grad.zero_()
+
+    function("copy", forward, backward, [source], target)
+    if target is not dest:
+        copy(dest, target)
 
 
 def _like(src: Any) -> Any:

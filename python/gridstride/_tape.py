@@ -25,7 +25,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from gridstride import _device, _logger, _native, _runtime_tape
+from gridstride import _device, _logger, _native, _overwrites, _runtime_tape, config
 from gridstride._array import array
 from gridstride._kernel import Kernel
 from gridstride._struct import struct_base
@@ -189,6 +189,8 @@ class Tape(_native.Tape):
                 _logger.log_warning(text)
             else:
                 warnings.warn(text, stacklevel=2)
+        if config.verify_autograd_array_access:
+            _overwrites.forget(self._entries())
 
     def zero(self) -> None:
         """Sets the gradients of all arrays on the tape to zero."""
@@ -200,6 +202,8 @@ class Tape(_native.Tape):
     def reset(self) -> None:
         """Forgets what was recorded, after setting the gradients to zero."""
         self.zero()
+        if config.verify_autograd_array_access:
+            _overwrites.forget(self._entries())
         self._kept = self.gradients
         self.scopes = []
         self._reset()

@@ -102,7 +102,7 @@ def _step(tape: Any, index: int, entry: Any) -> Step:
         return step
     kernel, dim, _, args, device = entry
     step = Step(kernel.key, f"kernel: dim={dim}, device={device}")
-    for name, arg, (is_read, is_written) in zip(kernel._annotations, args, tape._accesses(index), strict=True):
+    for name, arg, (is_read, is_written, _) in zip(kernel._annotations, args, tape._accesses(index), strict=True):
         for path, one in _arrays(name, arg):
             if is_read or not is_written:
                 step.reads.append((path, one))

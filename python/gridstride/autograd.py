@@ -10,20 +10,21 @@
     array([[2., 0.],
            [0., 6.]], dtype=float32)
 
-In: a kernel with its launch, or a Python function that launches kernels and returns arrays. Only arrays with
-`requires_grad` count. A Jacobian has a row for each number of the output, and a column for each element of the input.
+In: a kernel with its launch, or a Python function that launches kernels and returns arrays; only arrays with gradients
+count. A Jacobian has a row for each number of the output, and a column for each element of the input.
 """
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from gridstride import _device, _launch, _types
+from gridstride import _device, _launch
 from gridstride._array import array
+from gridstride._function_metadata import FunctionMetadata as FunctionMetadata
+from gridstride._function_metadata import listed
 from gridstride._jax_function import jax_function as jax_function
 from gridstride._kernel import Kernel
 from gridstride._tangents import hvp, jvp
@@ -44,60 +45,6 @@ __all__ = [
 
 Mask = Sequence[tuple[str | int, str | int]]
 Jacobians = dict[tuple[int, int], array]
-
-
-class FunctionMetadata:
-    """Names, strides and element types of what a function takes and gives; None for what is no array."""
-
-    def __init__(
-        self,
-        key: str | None = None,
-        input_labels: Sequence[str] | None = None,
-        output_labels: Sequence[str] | None = None,
-        input_strides: Sequence[Any] | None = None,
-        output_strides: Sequence[Any] | None = None,
-        input_dtypes: Sequence[Any] | None = None,
-        output_dtypes: Sequence[Any] | None = None,
-    ) -> None:
-        self.key = key
-        self.input_labels = input_labels
-        self.output_labels = output_labels
-        self.input_strides = input_strides
-        self.output_strides = output_strides
-        self.input_dtypes = input_dtypes
-        self.output_dtypes = output_dtypes
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing is known yet."""
-        return self.key is None
-
-    def update_from_kernel(self, kernel: Kernel, inputs: Sequence[Any], outputs: Sequence[Any] = ()) -> None:
-        """Reads a kernel's parameters; those after the inputs are the outputs."""
-        labels = list(kernel._annotations)
-        types = [getattr(ty, "elem", None) for ty in kernel._annotations.values()]
-        classes = [None if ty is None else _types.class_of(ty) for ty in types]
-        n = len(inputs)
-        self._set(kernel.key, labels[:n], labels[n:], inputs, outputs)
-        self.input_dtypes = [getattr(one, "dtype", cls) for one, cls in zip(inputs, classes, strict=False)]
-        self.output_dtypes = [getattr(one, "dtype", None) for one in outputs] or classes[n:]
-
-    def update_from_function(self, function: Callable[..., Any], inputs: Sequence[Any], outputs: Any = None) -> None:
-        """Reads a Python function's parameters; calls it for its outputs where they are not given."""
-        outputs = _listed(function(*inputs) if outputs is None else outputs)
-        names = [f"output_{n}" for n in range(len(outputs))]
-        self._set(function.__name__, list(inspect.signature(function).parameters), names, inputs, outputs)
-
-    def _set(self, key: str, ins: list[str], outs: list[str], inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        self.key, self.input_labels, self.output_labels = key, ins, outs
-        self.input_dtypes = [getattr(one, "dtype", None) for one in inputs]
-        self.output_dtypes = [getattr(one, "dtype", None) for one in outputs]
-        self.input_strides = [getattr(one, "strides", None) for one in inputs]
-        self.output_strides = [getattr(one, "strides", None) for one in outputs]
-
-
-def _listed(outputs: Any) -> list[Any]:
-    return list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
 
 
 class _Program:
@@ -126,12 +73,13 @@ class _Program:
             arrays = [one for one in [*self.inputs, *self.outputs] if isinstance(one, array)]
             self.options = {"device": device or (arrays[0].device if arrays else None), "block_dim": block_dim}
         self.restores = restores or self.is_kernel
-        kept = self.inputs + self.outputs if self.is_kernel else self.inputs
-        self.saved = [(one, one.numpy().copy()) for one in kept if isinstance(one, array)] if self.restores else []
+        kept = [*self.inputs, *(self.outputs if self.is_kernel else ())] if self.restores else []
+        self.saved = [(one, one.numpy().copy(), one._is_read) for one in kept if isinstance(one, array)]
 
     def restore(self) -> None:
-        for one, values in self.saved:
+        for one, values, is_read in self.saved:
             one.assign(values)
+            one._is_read = is_read
 
     def describe(self) -> None:
         if not self.metadata.is_empty:
@@ -147,7 +95,7 @@ class _Program:
             if self.is_kernel:
                 _launch.launch(self.function, self.dim, self.inputs, self.outputs, **self.options)
             else:
-                self.outputs = _listed(self.function(*self.inputs))
+                self.outputs = listed(self.function(*self.inputs))
         except BaseException:
             self.restore()
             raise

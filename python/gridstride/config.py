@@ -37,6 +37,8 @@ quiet: bool = False
 verbose: bool = False
 """Print a line for what the runtime does (start, compilations)."""
 verbose_warnings: bool = False
+verify_autograd_array_access: bool = False
+"""Warn of recorded launches that write to what an earlier one has read: the tape copies it."""
 print_launches: bool = False
 """Print a line for every launch."""
 verify_cuda: bool = False
@@ -86,7 +88,6 @@ ptx_target_arch: int | None = None
 cuda_arch_suffix: str | None = None
 track_memory: bool = False
 use_precompiled_headers: bool = True
-verify_autograd_array_access: bool = False
 
 
 LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERROR = 10, 20, 30, 40
@@ -107,7 +108,8 @@ class _Config(pytypes.ModuleType):
         self.__dict__[name] = value
         _native.set_launch_state(
             changes=self._changes,
-            prints=bool(self.print_launches),
+            # What is to be said of each launch is said in Python.
+            prints=bool(self.print_launches or self.verify_autograd_array_access),
             verifies=bool(self.verify_cuda),
             blocks=bool(self.enable_cpu_blocks),
         )

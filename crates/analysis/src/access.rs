@@ -6,6 +6,8 @@ use ir::{Function, InstId};
 /// Where the lanes of one memory op lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
+    /// In an array that each thread has for itself; whether all lanes access the same element of theirs.
+    Own { is_same: bool },
     /// All lanes at one address.
     Uniform,
     /// Neighboring lanes in neighboring elements (the piece accessed may still be smaller than its element).
@@ -22,6 +24,9 @@ pub fn classify(func: &Function, uniformity: &Uniformity, inst: InstId, is_conti
     let Some((_, rank)) = func.ty(inst.operands[0]).as_array() else { return Access::Gather };
     let (array, indices, path_indices, _) = inst.access(rank as usize);
     let is_uniform = |value| uniformity.is_uniform(value);
+    if uniformity.own().is_own(array) {
+        return Access::Own { is_same: indices.iter().chain(path_indices).copied().all(is_uniform) };
+    }
     if !is_uniform(array) || is_dynamic(inst.path()) && !path_indices.iter().copied().all(is_uniform) {
         return Access::Gather;
     }

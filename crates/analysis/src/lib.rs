@@ -9,4 +9,4 @@ pub mod uniformity;
 
 pub use access::{Access, classify};
 pub use roots::{Aliases, Root, roots};
-pub use uniformity::{Lanes, Uniformity, block_uniformity, uniformity};
+pub use uniformity::{Lanes, OwnArrays, Uniformity, block_uniformity, uniformity};

@@ -10,11 +10,16 @@
 //! v3: i64 = extent v9 {0}  uniform
 //! ```
 //!
+//! A local array is one value for the whole gang, in which each lane has elements of its own ([`OwnArrays`]).
+//!
 //! Values are lowered until nothing changes (an optimistic fixpoint over a lattice of height three, so it ends). Control
 //! flow counts as in Karrenberg & Hack, "Whole-Function Vectorization" (CGO 2011): where lanes take different ways, what
 //! the ways define differs even if each definition is uniform. What crosses a merge is uniform or varying.
 
+mod own;
+
 use ir::{Function, FunctionKind, Inst, InstId, Op, PathElem, RegionId, Scalar, Value};
+pub use own::OwnArrays;
 
 /// What the lanes of a gang hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +37,7 @@ pub struct Uniformity {
     lanes: Vec<Lanes>,
     /// By instruction: `if`s whose lanes may take both ways, loops whose lanes may leave in different rounds.
     is_divergent: Vec<bool>,
+    own: OwnArrays,
 }
 
 impl Uniformity {
@@ -41,6 +47,11 @@ impl Uniformity {
 
     pub fn is_uniform(&self, value: Value) -> bool {
         self.lanes(value) == Lanes::Uniform
+    }
+
+    /// The arrays that each thread has for itself.
+    pub fn own(&self) -> &OwnArrays {
+        &self.own
     }
 
     /// For `if`: the condition is not uniform. For a loop: lanes may leave it in different rounds.
@@ -60,10 +71,12 @@ pub fn block_uniformity(func: &Function) -> Uniformity {
 }
 
 fn analyze(func: &Function, lane_dim: Option<u32>) -> Uniformity {
+    let own = OwnArrays::of(func);
     let mut analysis = Analysis {
         func,
         lane_dim,
-        writes: written_scalars(func),
+        writes: written_scalars(func, &own),
+        own,
         lanes: vec![None; func.values.len()],
         is_divergent: vec![false; func.insts.len()],
         at_block: false,
@@ -72,19 +85,21 @@ fn analyze(func: &Function, lane_dim: Option<u32>) -> Uniformity {
     while analysis.changed {
         analysis.changed = false;
         analysis.at_block = func.kind == FunctionKind::BlockProgram;
-        analysis.region(func.body, &Context { loops: Vec::new(), is_partial: false });
+        analysis.region(func.body, &Context::default());
     }
     let lanes = analysis.lanes.into_iter().map(|lanes| lanes.unwrap_or(Lanes::Uniform)).collect();
-    Uniformity { lanes, is_divergent: analysis.is_divergent }
+    Uniformity { lanes, is_divergent: analysis.is_divergent, own: analysis.own }
 }
 
 /// Where the walk stands.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 struct Context {
     /// The loops around, outermost first, each with whether divergent control lies between it and here.
     loops: Vec<(InstId, bool)>,
     /// Whether some lanes may be off here that are on at the start of the innermost loop, or of the kernel.
     is_partial: bool,
+    /// Whether some lanes may be off here that are on at the start of the kernel.
+    is_masked: bool,
 }
 
 /// Which jumps out of a construct part of the lanes may take.
@@ -99,7 +114,9 @@ struct Analysis<'f> {
     func: &'f Function,
     /// `None` where the lanes are the threads of a block.
     lane_dim: Option<u32>,
+    /// Scalar types that the kernel stores to arrays of others.
     writes: Vec<Scalar>,
+    own: OwnArrays,
     /// `None` until a definition was seen.
     lanes: Vec<Option<Lanes>>,
     is_divergent: Vec<bool>,
@@ -156,10 +173,13 @@ impl Analysis<'_> {
                 // It begins with all lanes, whatever is around.
                 Op::Threads => {
                     self.at_block = false;
-                    self.region(inst.regions[0], &Context { loops: Vec::new(), is_partial: false });
+                    self.region(inst.regions[0], &Context::default());
                     self.at_block = true;
                 }
                 _ => {
+                    if matches!(inst.op, Op::Store | Op::Atomic | Op::AtomicCas) {
+                        self.write(inst, context.is_masked);
+                    }
                     let lanes = if self.at_block { Lanes::Uniform } else { self.op(inst) };
                     for &result in &inst.results {
                         self.lower(result, lanes);
@@ -172,6 +192,7 @@ impl Analysis<'_> {
     /// Behind a construct that only some lanes leave by its end, the others are off until the end of what they left to.
     fn lose_lanes(&self, inst: &Inst, context: &mut Context, is_divergent: bool) {
         let exits = self.exits(inst, is_divergent, inst.op != Op::If);
+        context.is_masked |= exits.some_return || exits.some_jump;
         if exits.some_return {
             context.is_partial = true;
             context.loops.iter_mut().for_each(|frame| frame.1 = true);
@@ -217,6 +238,7 @@ impl Analysis<'_> {
         }
         let mut inner = context.clone();
         inner.is_partial |= is_divergent;
+        inner.is_masked |= is_divergent;
         for frame in &mut inner.loops {
             frame.1 |= is_divergent;
         }
@@ -260,6 +282,7 @@ impl Analysis<'_> {
         let mut inner = context.clone();
         inner.loops.push((id, false));
         inner.is_partial = self.is_divergent[id.index()];
+        inner.is_masked |= inner.is_partial;
         self.region(body, &inner);
         // A result is what the lane carried in its own last round.
         let is_divergent = self.is_divergent[id.index()];
@@ -314,6 +337,12 @@ impl Analysis<'_> {
         }
     }
 
+    /// A write to an own array: the lanes hold the same in it as long as all of them put the same into the same element.
+    fn write(&mut self, inst: &Inst, is_masked: bool) {
+        let is_same = !is_masked && inst.op == Op::Store && inst.operands.iter().all(|&v| self.of(v) == Lanes::Uniform);
+        self.changed |= !is_same && self.own.part(inst.operands[0]);
+    }
+
     fn op(&self, inst: &Inst) -> Lanes {
         let of = |i: usize| self.of(inst.operands[i]);
         let is_uniform = inst.operands.iter().all(|&value| self.of(value) == Lanes::Uniform);
@@ -329,10 +358,18 @@ impl Analysis<'_> {
             },
             Op::BarrierCount | Op::BarrierAnd | Op::BarrierOr => Lanes::Uniform,
             Op::LaneId | Op::Shuffle | Op::Vote | Op::MatchAny | Op::MatchAll | Op::ActiveMask => Lanes::Varying,
-            // Each lane has memory of its own.
+            // The threads of a block are not in one gang.
+            Op::LocalArray if self.lane_dim.is_some() && self.own.is_own(inst.result()) => Lanes::Uniform,
             Op::LocalArray => Lanes::Varying,
             Op::Atomic | Op::AtomicCas | Op::Call => Lanes::Varying,
             // Another lane's store may come between; only memory that nothing writes is surely the same for all.
+            Op::Load if self.own.is_own(inst.operands[0]) => {
+                if is_uniform && !self.own.is_parted(inst.operands[0]) {
+                    Lanes::Uniform
+                } else {
+                    Lanes::Varying
+                }
+            }
             Op::Load => {
                 let is_written = self.loaded(inst).is_none_or(|scalar| self.writes.contains(&scalar));
                 if is_uniform && !is_written { Lanes::Uniform } else { Lanes::Varying }
@@ -372,11 +409,11 @@ impl Analysis<'_> {
     }
 }
 
-/// Scalar types that the kernel stores to arrays: a load of another type cannot see them.
-fn written_scalars(func: &Function) -> Vec<Scalar> {
+/// Scalar types that the kernel stores to arrays that are not its threads' own: a load of another type cannot see them.
+fn written_scalars(func: &Function, own: &OwnArrays) -> Vec<Scalar> {
     let mut written = Vec::new();
     for inst in &func.insts {
-        if !matches!(inst.op, Op::Store | Op::Atomic | Op::AtomicCas) {
+        if !matches!(inst.op, Op::Store | Op::Atomic | Op::AtomicCas) || own.is_own(inst.operands[0]) {
             continue;
         }
         let Some(&value) = inst.operands.last() else { continue };

@@ -8,7 +8,7 @@ use crate::memory::{Aliases, Root, Volatile, roots};
 use crate::structure::structure;
 use crate::sweep::{Mode, Sweep};
 use crate::tangent::{has_arrays, has_floats, leads_to_floats};
-use crate::tape::SharedTape;
+use crate::tape::{SharedTape, leave_without_part};
 use diagnostics::Diagnostic;
 use ir::op::Effect;
 use ir::{
@@ -37,7 +37,7 @@ pub struct Adjoint {
     /// A kernel of the same parameters that must run before, over the same memory: see [`crate::extremes`].
     pub primer: Option<Module>,
     /// Types of the tapes in shared memory. The adjoint kernel has a further parameter, an i64 a thread and tape that
-    /// says where the thread's part begins, then one array a tape.
+    /// says where the thread's part begins, then one array a tape. A thread whose part begins below zero does nothing.
     pub tapes: Vec<Type>,
     /// Where there are tapes: a kernel with the first of these parameters, which says how long each part is.
     pub measure: Option<Module>,
@@ -73,7 +73,7 @@ pub fn reverse(module: &Module, custom: &[CustomGradient], request: &Request) ->
     let mut module = module.clone();
     let forward = forward(&module);
     let customs = Customs::of(&mut module, custom);
-    let primal = prepare(&module, &customs);
+    let primal = prepare(&module, &customs, request);
     refuse_blocks(&primal)?;
     let aliases = Aliases { params_overlap: request.overlap };
     let volatile = Volatile::of(&primal, aliases, &customs);
@@ -84,6 +84,9 @@ pub fn reverse(module: &Module, custom: &[CustomGradient], request: &Request) ->
     let Swept { func: mut out, mut refused, atomics, extremes, tapes } = whole.sweep(&adjoints, &request.wanted, false);
     refuse_orders(&whole.primal, &out, &atomics, &mut refused);
     let tapes = whole.used_tapes(&mut out, &tapes, &mut refused);
+    if !tapes.is_empty() {
+        leave_without_part(&mut out, request.rank, tapes.len());
+    }
     if !refused.is_empty() {
         return Err(refused);
     }
@@ -237,7 +240,7 @@ fn forward(module: &Module) -> Function {
 }
 
 /// The kernel with all calls inlined but those with gradients of the user's, in the form that is differentiated.
-fn prepare(module: &Module, customs: &Customs) -> Function {
+fn prepare(module: &Module, customs: &Customs, request: &Request) -> Function {
     let mut module = module.clone();
     let _ = transform::inline_calls_except(&mut module, &|callee| customs.stays(callee));
     let Some(kernel) = module.kernel() else { panic!("no kernel to differentiate:\n{module}") };
@@ -247,6 +250,7 @@ fn prepare(module: &Module, customs: &Customs) -> Function {
             let _ = pass(func);
         }
     }
+    let _ = transform::demote_used_atomics(func, request.rank, !request.overlap);
     structure(func);
     let _ = transform::eliminate_dead_code(func);
     check(&module, kernel);

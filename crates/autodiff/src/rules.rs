@@ -212,11 +212,14 @@ impl Eval<'_, '_> {
         self.b.unary(Op::Rint, quotient)
     }
 
-    /// Of `min` and `max`: the operand that the op gave. A NaN counts as missing.
+    /// Of `min` and `max`: the operand that the op gave. A NaN counts as missing; of two it is the second, which an atomic
+    /// puts in the place of the first.
     fn chosen(&mut self, order: Op, x: &[Value]) -> Vec<Partial> {
         let (zero, one) = (self.number(0.0), self.number(1.0));
         let is_before = self.b.compare(order, x[0], x[1]);
-        let is_alone = self.b.compare(Op::Ne, x[1], x[1]);
+        let is_missing = self.b.compare(Op::Ne, x[1], x[1]);
+        let is_number = self.b.compare(Op::Eq, x[0], x[0]);
+        let is_alone = self.b.binary(Op::And, is_missing, is_number);
         let is_first = self.b.binary(Op::Or, is_before, is_alone);
         vec![By(self.b.select(is_first, one, zero)), By(self.b.select(is_first, zero, one))]
     }

@@ -6,7 +6,7 @@
 use crate::memory::roots;
 use crate::sweep::Sweep;
 use crate::trips::static_trips;
-use ir::{Attr, Inst, InstId, Op, Param, RegionId, Scalar, Type, Value};
+use ir::{Attr, Builder, Function, Inst, InstId, Op, Param, RegionId, Scalar, Type, Value};
 
 /// Bytes that one tape of a thread takes at most.
 const MAX_TAPE: u64 = 1 << 16;
@@ -57,7 +57,7 @@ impl Sweep<'_> {
         }
         let starts = self.add_param("starts", Type::array(Type::i64(), 1));
         for (number, Size { ty, source, .. }) in unbounded.into_iter().enumerate() {
-            let slot = self.slot_of_thread(rank, n_shared, number);
+            let slot = slot_of_thread(&mut self.b, rank, n_shared, number);
             let (array, at) = if self.only_counts {
                 (None, self.b.int(Scalar::I64, 0))
             } else {
@@ -83,21 +83,6 @@ impl Sweep<'_> {
         let body = self.b.func.body;
         self.b.func.params.push(Param { name: name.into(), ty });
         self.b.func.add_region_param(body, ty)
-    }
-
-    /// The thread's number in the launch, times the number of tapes, plus a tape's number.
-    fn slot_of_thread(&mut self, rank: u32, n_tapes: usize, number: usize) -> Value {
-        let mut slot = self.b.int(Scalar::I64, 0);
-        for dim in 0..rank {
-            let extent = self.b.push1(Op::LaunchExtent, &[], Attr::Index(dim), Type::i64());
-            let index = self.b.push1(Op::Tid, &[], Attr::Index(dim), Type::i64());
-            slot = self.b.binary(Op::Mul, slot, extent);
-            slot = self.b.binary(Op::Add, slot, index);
-        }
-        let n_tapes = self.b.int(Scalar::I64, n_tapes as i128);
-        let number = self.b.int(Scalar::I64, number as i128);
-        slot = self.b.binary(Op::Mul, slot, n_tapes);
-        self.b.binary(Op::Add, slot, number)
     }
 
     /// Adds what a region pushes in `times` runs; `None` where that is not known.
@@ -174,6 +159,42 @@ impl Sweep<'_> {
             tape.at = at;
         }
     }
+}
+
+/// The thread's number in the launch, times the number of tapes, plus a tape's number.
+fn slot_of_thread(b: &mut Builder<'_>, rank: u32, n_tapes: usize, number: usize) -> Value {
+    let mut slot = b.int(Scalar::I64, 0);
+    for dim in 0..rank {
+        let extent = b.push1(Op::LaunchExtent, &[], Attr::Index(dim), Type::i64());
+        let index = b.push1(Op::Tid, &[], Attr::Index(dim), Type::i64());
+        slot = b.binary(Op::Mul, slot, extent);
+        slot = b.binary(Op::Add, slot, index);
+    }
+    let n_tapes = b.int(Scalar::I64, n_tapes as i128);
+    let number = b.int(Scalar::I64, number as i128);
+    slot = b.binary(Op::Mul, slot, n_tapes);
+    b.binary(Op::Add, slot, number)
+}
+
+/// Lets a thread do nothing whose part of the shared tapes, the last parameters, begins below zero: it is another
+/// piece's of the launch.
+pub(crate) fn leave_without_part(func: &mut Function, rank: u32, n_tapes: usize) {
+    let body = func.body;
+    let rest = std::mem::take(&mut func.regions[body.index()].insts);
+    let starts = func.region(body).params[func.params.len() - n_tapes - 1];
+    let mut b = Builder::new(func);
+    let slot = slot_of_thread(&mut b, rank, n_tapes, 0);
+    let begin = b.load(starts, &[slot], &[], &[]);
+    let zero = b.int(Scalar::I64, 0);
+    let is_none = b.compare(Op::Lt, begin, zero);
+    let (leave, stay) = (b.func.add_region(&[]), b.func.add_region(&[]));
+    let here = b.enter(leave);
+    b.ret(&[]);
+    b.enter(stay);
+    b.yield_(&[]);
+    b.enter(here);
+    b.push(Op::If, &[is_none], Attr::None, &[leave, stay], &[]);
+    func.regions[body.index()].insts.extend(rest);
 }
 
 fn add(sizes: &mut Vec<Size>, ty: Type, times: Option<u64>, source: InstId) {

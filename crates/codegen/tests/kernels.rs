@@ -12,5 +12,7 @@ mod effects;
 mod gangs;
 #[path = "kernels/launch.rs"]
 mod launch;
+#[path = "kernels/own_arrays.rs"]
+mod own_arrays;
 #[path = "kernels/saxpy.rs"]
 mod saxpy;

@@ -7,17 +7,17 @@
 use crate::bytes::Reach;
 use crate::errors::guarded;
 use crate::function::Kernel;
-use crate::launch::{Device, Job, Prepared, grid, kernel_of, parse_device};
+use crate::launch::{Prepared, grid, kernel_of, parse_device};
+use crate::loop_memory;
 use crate::options::CompileOptions;
 use crate::pack::{Args, Packed, Signature, Words, collect_args, infer_types};
 use crate::plan::{Differentiated, UnitKey, Variants};
 use crate::types::PyIrType;
 use ir::Type;
 use pipeline::{Part, Request, adjoint_params};
-use pyo3::exceptions::{PyMemoryError, PyNotImplementedError, PyTypeError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use std::ops::Range;
 use std::sync::Arc;
 
 /// What the adjoint kernel does with each argument: one dictionary a parameter.
@@ -222,7 +222,7 @@ pub(crate) fn run_steps(job: &Prepared<'_, '_>) -> PyResult<()> {
     let options = CompileOptions { check_bounds, ..job.compile }.on(job.device);
     let key = UnitKey { options, rank: job.grid.rank };
     let unit = variants.unit(job.kernel, &job.signature.types, key)?;
-    let signature = |part, further: &[Type]| {
+    let signature = |part: Part, further: &[Type]| {
         let kernel = job.kernel.get();
         signature_of(kernel, adjoint.types.clone(), adjoint.request.clone(), part, further.to_vec())
     };
@@ -232,103 +232,7 @@ pub(crate) fn run_steps(job: &Prepared<'_, '_>) -> PyResult<()> {
     if unit.tapes.is_empty() {
         return job.run().map(drop);
     }
-    if let Device::Cuda(_) = job.device {
-        let text = format!(
-            "the gradient of kernel `{}` keeps values in a loop whose number of rounds only the launch shows, which is \
-             possible on the CPU alone",
-            job.kernel.get().name
-        );
-        return Err(PyNotImplementedError::new_err(text));
-    }
-    let numbers = Type::array(Type::i64(), 1);
-    let n_tapes = unit.tapes.len();
-    let mut counts = zeroed(job.grid.n_threads as usize, n_tapes as u64)?;
-    let words = further(job.words, &[(&mut counts, 8)]);
-    Prepared { signature: &signature(Part::Measure, &[numbers]), words: &words, ..*job }.run()?;
-    let sizes: Vec<u64> = unit.tapes.iter().map(|ty| ty.size()).collect();
-    let pieces = match job.device {
-        Device::Cpu => pieces(&counts, &sizes, budget(job.options)?),
-        _ => std::iter::once(0..job.grid.n_threads as usize).collect(),
-    };
-    let mut capacities = vec![0; n_tapes];
-    for piece in &pieces {
-        let totals = starts(&mut counts[piece.start * n_tapes..piece.end * n_tapes], n_tapes);
-        capacities.iter_mut().zip(totals).for_each(|(capacity, total)| *capacity = total.max(*capacity));
-    }
-    let mut tapes = Vec::new();
-    for (&capacity, size) in capacities.iter().zip(&sizes) {
-        tapes.push(zeroed((capacity as usize).max(1), size.div_ceil(8))?);
-    }
-    let mut types = vec![numbers];
-    types.extend(unit.tapes.iter().map(|&ty| Type::array(ty, 1)));
-    let mut memory: Vec<(&mut Vec<u64>, u64)> = vec![(&mut counts, 8)];
-    memory.extend(tapes.iter_mut().zip(sizes));
-    let words = further(job.words, &memory);
-    let signature = signature(Part::Adjoint, &types);
-    let job = Prepared { signature: &signature, words: &words, ..*job };
-    if pieces.len() == 1 {
-        return job.run().map(drop);
-    }
-    let is_contiguous = signature.is_contiguous(&words);
-    let ready = signature.variants.code(job.kernel, &signature.types, key, is_contiguous, job.options)?;
-    let run = Job { kernel: job.kernel.get(), signature: &signature, words: &words, grid: &job.grid };
-    pieces.into_iter().try_for_each(|piece| run.run_part(job.kernel.py(), &ready, piece.start as i64..piece.end as i64))
-}
-
-/// Bytes that tapes take at a time, unless one thread needs more.
-const BUDGET: u64 = 256 << 20;
-
-fn budget(options: Option<&Bound<'_, PyDict>>) -> PyResult<u64> {
-    let given = options.map(|options| options.get_item("gradient_memory")).transpose()?.flatten();
-    given.map_or(Ok(BUDGET), |bytes| bytes.extract())
-}
-
-/// Ranges of threads whose tapes fit the budget, from how much each thread needs.
-fn pieces(counts: &[u64], sizes: &[u64], budget: u64) -> Vec<Range<usize>> {
-    let (mut pieces, mut begin, mut held) = (Vec::new(), 0, 0);
-    let threads = counts.chunks(sizes.len());
-    let n = threads.len();
-    for (thread, counts) in threads.enumerate() {
-        let bytes: u64 = counts.iter().zip(sizes).map(|(count, size)| count * size).sum();
-        if thread > begin && held + bytes > budget {
-            pieces.push(begin..thread);
-            (begin, held) = (thread, 0);
-        }
-        held += bytes;
-    }
-    pieces.push(begin..n);
-    pieces
-}
-
-/// Memory of `n` times `n_words` words; fails as Python does where there is none.
-fn zeroed(n: usize, n_words: u64) -> PyResult<Vec<u64>> {
-    let mut memory = Vec::new();
-    let n = n.checked_mul(n_words as usize).filter(|&n| memory.try_reserve_exact(n).is_ok());
-    let n = n.ok_or_else(|| PyMemoryError::new_err("no memory for what a gradient keeps of a loop"))?;
-    memory.resize(n, 0);
-    Ok(memory)
-}
-
-/// Arguments with arrays of one dimension behind them: memory, and the size of an element.
-fn further(words: &[u64], arrays: &[(&mut Vec<u64>, u64)]) -> Words {
-    let mut all = Words::from_slice(words);
-    for (memory, size) in arrays {
-        all.extend([memory.as_ptr() as u64, memory.len() as u64 * 8 / size, *size]);
-    }
-    all
-}
-
-/// Turns the length of each thread's part into its begin; gives the lengths of the tapes.
-fn starts(counts: &mut [u64], n_tapes: usize) -> Vec<u64> {
-    let mut totals = vec![0; n_tapes];
-    for thread in counts.chunks_mut(n_tapes) {
-        for (count, total) in thread.iter_mut().zip(&mut totals) {
-            let begin = *total;
-            *total += *count;
-            *count = begin;
-        }
-    }
-    totals
+    loop_memory::run(job, &unit, key, &signature)
 }
 
 /// The signature of an adjoint kernel: the kernel's parameters, then their adjoints.

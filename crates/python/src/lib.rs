@@ -20,6 +20,7 @@ mod host;
 mod items;
 mod launch;
 mod launcher;
+mod loop_memory;
 mod numba;
 mod numpy;
 mod options;

@@ -1,8 +1,8 @@
 //! Turns atomic updates of an element that only its own thread touches into plain ones.
 //!
-//! `y[tid()] += x` is atomic by the language's rule, yet no other thread can reach that element. In: a kernel whose
-//! calls are inlined, and the rank of its launches. Out: the same kernel; such an update is a load, an op and a store,
-//! which vectorize, where a locked instruction does not.
+//! `y[tid()] += x` is atomic by the language's rule, yet no other thread can reach that element, nor any of a local
+//! array. In: a kernel whose calls are inlined, and the rank of its launches. Out: the same kernel; such an update is a
+//! load, an op and a store, which vectorize, where a locked instruction does not.
 //!
 //! ```text
 //! v3: f32 = atomic add v1[v2], v0    ->    v3: f32 = load v1[v2]
@@ -15,17 +15,31 @@
 //! in each dimension of the launch, and no array reaches the kernel inside a struct.
 
 use crate::Changed;
+use analysis::{Root, roots};
 use ir::{AtomicOp, Attr, Function, FunctionKind, Inst, InstId, LeafKind, Op, Scalar, TypeKind, Value, ValueDef};
 
 /// Demotes the atomics of a kernel that is launched over `rank` dimensions. With `are_distinct`, no two of its arrays
 /// share memory.
 pub fn demote_atomics(func: &mut Function, rank: u32, are_distinct: bool) -> Changed {
-    if func.kind != FunctionKind::Kernel || func.params.iter().any(|param| hides_an_array(param.ty)) {
-        return Changed(false);
+    demote_some(func, rank, are_distinct, &|_| true)
+}
+
+/// As [`demote_atomics`], of those whose result is used: what they give does not depend on the order of the threads.
+pub fn demote_used_atomics(func: &mut Function, rank: u32, are_distinct: bool) -> Changed {
+    let mut is_used = vec![false; func.values.len()];
+    for &id in func.regions.iter().flat_map(|region| &region.insts) {
+        func.inst(id).operands.iter().for_each(|value| is_used[value.index()] = true);
     }
+    demote_some(func, rank, are_distinct, &|result| is_used[result.index()])
+}
+
+fn demote_some(func: &mut Function, rank: u32, are_distinct: bool, is_wanted: &dyn Fn(Value) -> bool) -> Changed {
+    let may_be_own = func.kind == FunctionKind::Kernel && !func.params.iter().any(|param| hides_an_array(param.ty));
+    let is_private =
+        |id| is_local(func, func.inst(id).operands[0]) || may_be_own && is_private(func, id, rank, are_distinct);
     let private: Vec<InstId> = (0..func.insts.len() as u32)
         .map(InstId)
-        .filter(|&id| plain_op(func.inst(id)).is_some() && is_private(func, id, rank, are_distinct))
+        .filter(|&id| plain_op(func.inst(id)).is_some() && is_wanted(func.inst(id).result()) && is_private(id))
         .collect();
     let mut changed = false;
     for region in 0..func.regions.len() {
@@ -86,7 +100,7 @@ fn is_param(func: &Function, array: Value) -> bool {
 }
 
 fn is_local(func: &Function, array: Value) -> bool {
-    matches!(func.def(array), ValueDef::Result(inst, _) if func.inst(inst).op == Op::LocalArray)
+    roots(func, array).iter().all(|root| matches!(root, Root::Local(_)))
 }
 
 /// The scalar types of the elements of the array that an op writes to.
@@ -172,6 +186,22 @@ mod tests {
         );
         // One index of a launch over two dimensions: a row of threads shares the element.
         check("kernel @f(v0: f32, v1: array<f32, 1>) { v2: i64 = tid 0; v3: f32 = atomic add v1[v2], v0; return }", 2);
+    }
+
+    #[test]
+    fn an_update_of_a_local_array_becomes_plain() {
+        let text = check(
+            "kernel @f(v0: f32, v1: array<f32, 1>, v2: struct S<a: array<f32, 1>>) {
+               v3: i64 = const 0
+               v4: array<f32, 2> = local_array {2, 2}
+               v5: array<f32, 1> = row v4, v3 {0}
+               v6: f32 = atomic add v5[v3], v0
+               store v1[v3], v6
+               return
+             }",
+            1,
+        );
+        assert!(text.contains("store v5[v3], v"), "{text}");
     }
 
     #[test]

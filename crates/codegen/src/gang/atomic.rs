@@ -1,7 +1,10 @@
 //! Atomics of a gang: lane after lane, or once where the lanes agree on the address and nobody asks what was there.
+//!
+//! Sums of floats at one address are taken in the order of the lanes, from what is there on, so that they have the bits
+//! that lane after lane would leave.
 
-use crate::llvm::lanes::{as_int, as_lanes};
-use crate::llvm::types;
+use crate::llvm::lanes::{as_float, as_int, as_lanes};
+use crate::llvm::types::{self, Leaf};
 use crate::llvm::value::{Leaves, Lowered};
 use crate::llvm::{Lowering, lanes};
 use crate::{Error, Result};
@@ -17,28 +20,91 @@ impl<'c> Lowering<'c, '_> {
         let (_, indices, path_indices, _) = inst.access(rank as usize);
         let is_uniform = indices.iter().chain(path_indices).all(|&value| self.lanes(value) == Lanes::Uniform);
         let (ty, _) = super::memory::piece(elem, inst.path())?;
-        if let (true, false, Some(scalar), Attr::Atomic(op, _)) =
-            (is_uniform, self.gang()?.is_used[result.index()], ty.as_scalar(), &inst.attr)
-            && let Some(reduction) = Reduction::of(*op, scalar)
-        {
-            return self.reduced(inst, *op, scalar, &reduction);
+        if let (true, false, &Attr::Atomic(op, _)) = (is_uniform, self.gang()?.is_used[result.index()], &inst.attr) {
+            let leaves = super::memory::scalars(ty)?;
+            if leaves.iter().all(|&(_, scalar)| is_joined(op, scalar)) {
+                return self.at_one_address(inst, op, &leaves);
+            }
         }
         self.lane_after_lane(inst, ty)
     }
 
-    /// The lanes' operands are combined first. Integers only, so that the order does not show.
-    fn reduced(&mut self, inst: &Inst, op: AtomicOp, scalar: Scalar, reduction: &Reduction) -> Result<()> {
+    /// What the lanes bring, in one step for each scalar.
+    fn at_one_address(&mut self, inst: &Inst, op: AtomicOp, scalars: &[(u64, Scalar)]) -> Result<()> {
         let operand = *inst.operands.last().ok_or_else(|| Error::Invalid("an atomic without operand".into()))?;
-        let mut x = self.wide_int(operand)?;
+        let lanes = self.widened(operand)?;
+        let (ptr, _, _) = self.access(inst)?;
+        let mut before = Leaves::new();
+        for (&(offset, scalar), lanes) in scalars.iter().zip(lanes) {
+            let at = self.at_byte(ptr, offset)?;
+            before.push(match Reduction::of(op, scalar) {
+                Some(reduction) => self.reduced(op, scalar, at, lanes, &reduction)?,
+                None => self.in_order(op, scalar, at, lanes)?,
+            });
+        }
+        self.define(inst.result(), Lowered::Leaves(before));
+        Ok(())
+    }
+
+    /// The lanes are combined first: integers, whose order does not show.
+    fn reduced(
+        &self,
+        op: AtomicOp,
+        scalar: Scalar,
+        at: PointerValue<'c>,
+        lanes: Leaf<'c>,
+        reduction: &Reduction,
+    ) -> Result<Leaf<'c>> {
+        let mut x = as_int(lanes)?;
         if let Some(mask) = self.mask() {
             x = self.select_int(mask, x, lanes::number(x.get_type(), reduction.neutral))?;
         }
         let call = self.call(reduction.name, &[as_lanes(x).get_type().into()], &[as_lanes(x).into()])?;
-        let total = call.try_as_basic_value().unwrap_basic();
-        let (ptr, _, _) = self.access(inst)?;
-        let before = self.atomic(op, scalar, ptr, total)?;
-        self.define(inst.result(), before.into());
-        Ok(())
+        self.atomic(op, scalar, at, call.try_as_basic_value().unwrap_basic())
+    }
+
+    /// One lane after the other, between one look at the memory and one exchange.
+    fn in_order(&self, op: AtomicOp, scalar: Scalar, at: PointerValue<'c>, lanes: Leaf<'c>) -> Result<Leaf<'c>> {
+        let mask = self.mask();
+        let is_sum = matches!(op, AtomicOp::Add | AtomicOp::Sub) && scalar.size() >= 4;
+        let all = |old: Leaf<'c>| -> Result<Leaf<'c>> {
+            if is_sum {
+                return self.sum_in_order(op, old, lanes);
+            }
+            let mut new = old;
+            for lane in 0..self.width() {
+                let index = self.ctx.i32_type().const_int(lane.into(), false);
+                let x = self.builder.build_extract_element(as_lanes(lanes), index, "")?;
+                let next = self.updated(op, scalar, new, x)?;
+                new = match mask {
+                    None => next,
+                    Some(mask) => {
+                        let on = as_int(self.builder.build_extract_element(as_lanes(mask), index, "")?)?;
+                        self.select(on, next, new)?
+                    }
+                };
+            }
+            Ok(new)
+        };
+        if self.is_own_memory {
+            return self.update(scalar, at, &all);
+        }
+        self.atomic_loop(scalar, at, matches!(op, AtomicOp::Min | AtomicOp::Max), &all)
+    }
+
+    /// `old` plus, or minus, every lane. A lane that is off adds -0, which changes nothing.
+    fn sum_in_order(&self, op: AtomicOp, old: Leaf<'c>, lanes: Leaf<'c>) -> Result<Leaf<'c>> {
+        let b = &self.builder;
+        let mut x = as_lanes(lanes);
+        if op == AtomicOp::Sub {
+            x = as_lanes(b.build_float_neg(as_float(x.into())?, "")?);
+        }
+        if let Some(mask) = self.mask() {
+            let none = b.build_float_neg(as_float(x.get_type().const_zero().into())?, "")?;
+            x = as_lanes(self.select(mask, x.into(), as_lanes(none).into())?);
+        }
+        let call = self.call("llvm.vector.reduce.fadd", &[x.get_type().into()], &[old.into(), x.into()])?;
+        Ok(call.try_as_basic_value().unwrap_basic())
     }
 
     fn lane_after_lane(&mut self, inst: &Inst, ty: Type) -> Result<()> {
@@ -96,7 +162,7 @@ impl<'c> Lowering<'c, '_> {
         operands: &[Leaves<'c>],
         leaf: usize,
         lane: IntValue<'c>,
-    ) -> Result<crate::llvm::types::Leaf<'c>> {
+    ) -> Result<Leaf<'c>> {
         let pick = |leaves: &Leaves<'c>| self.builder.build_extract_element(as_lanes(leaves[leaf]), lane, "");
         match (&inst.attr, operands) {
             (Attr::Atomic(op, _), [x]) => self.atomic(*op, scalar, at, pick(x)?),
@@ -108,6 +174,12 @@ impl<'c> Lowering<'c, '_> {
             _ => Err(Error::Invalid("an atomic operation without operands".into())),
         }
     }
+}
+
+/// Whether lanes at one address take one step together.
+fn is_joined(op: AtomicOp, scalar: Scalar) -> bool {
+    let is_arithmetic = matches!(op, AtomicOp::Add | AtomicOp::Sub | AtomicOp::Min | AtomicOp::Max);
+    Reduction::of(op, scalar).is_some() || scalar.is_float() && is_arithmetic
 }
 
 /// How lanes are combined into one operand.

@@ -62,6 +62,8 @@ fn access(func: &Function, uniformity: &Uniformity, id: InstId, is_masked: bool)
                 .all(|&operand| uniformity.lanes(operand) == Lanes::Uniform);
             if is_uniform { "uniform".into() } else { "lane by lane".into() }
         }
+        Access::Own { is_same: true } => "own array, lanes side by side".into(),
+        Access::Own { is_same: false } => "own array, lane by lane".into(),
         Access::Uniform => "uniform".into(),
         _ if is_gather(func, uniformity, id) => if inst.op == Op::Store { "scatter" } else { "gather" }.into(),
         Access::Unit => "unit stride".into(),

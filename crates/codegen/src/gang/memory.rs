@@ -8,6 +8,7 @@
 //! ```
 //!
 //! What makes lanes neighbors may have to be tested ([`super::Exact`]); then the gather stands beside the wide access.
+//! Arrays that each thread has for itself are in [`super::own`].
 
 use super::shape::vector;
 use crate::llvm::lanes::{as_int, as_lanes, steps};
@@ -40,6 +41,9 @@ enum Place<'c> {
 
 impl<'c> Lowering<'c, '_> {
     pub(super) fn gang_load(&mut self, inst: &Inst) -> Result<()> {
+        if self.is_parted(inst.operands[0]) {
+            return self.own_load(inst);
+        }
         let (place, ty) = self.place(inst)?;
         let leaves = match place {
             Place::Uniform(ptr) => self.load_leaves(ptr, ty)?,
@@ -73,6 +77,9 @@ impl<'c> Lowering<'c, '_> {
     }
 
     pub(super) fn gang_store(&mut self, inst: &Inst) -> Result<()> {
+        if self.is_parted(inst.operands[0]) {
+            return self.own_store(inst);
+        }
         let (place, ty) = self.place(inst)?;
         let value = *inst.operands.last().ok_or_else(|| Error::Invalid("`store` of nothing".into()))?;
         let (first, step, holds) = match place {
@@ -291,15 +298,10 @@ impl<'c> Lowering<'c, '_> {
 
     fn gather(&mut self, inst: &Inst, ty: Type) -> Result<Leaves<'c>> {
         let pointers = self.lane_pointers(inst)?;
-        let mask = as_lanes(self.mask().unwrap_or_else(|| self.all_lanes()));
         let mut leaves = Leaves::new();
         for (at, scalar) in scalars(ty)? {
             let from = self.at_byte_lanes(pointers, at)?;
-            let ty = self.memory_vector(scalar, self.width());
-            let args = [from.into(), mask.into(), ty.const_zero().into()];
-            let call = self.call("llvm.masked.gather", &[ty.into(), from.get_type().into()], &args)?;
-            self.aligned(call, 0, scalar.size());
-            let lanes = as_lanes(call.try_as_basic_value().unwrap_basic());
+            let lanes = self.gather_lanes(from, self.memory_vector(scalar, self.width()), scalar.size())?;
             leaves.push(self.of_memory_lanes(scalar, lanes)?);
         }
         Ok(leaves)
@@ -307,14 +309,32 @@ impl<'c> Lowering<'c, '_> {
 
     fn scatter(&mut self, inst: &Inst, ty: Type, value: Value) -> Result<()> {
         let pointers = self.lane_pointers(inst)?;
-        let mask = as_lanes(self.mask().unwrap_or_else(|| self.all_lanes()));
         for ((at, scalar), leaf) in scalars(ty)?.into_iter().zip(self.widened(value)?) {
             let to = self.at_byte_lanes(pointers, at)?;
-            let lanes = self.memory_lanes(scalar, leaf)?;
-            let types = [lanes.get_type().into(), to.get_type().into()];
-            let call = self.call("llvm.masked.scatter", &types, &[lanes.into(), to.into(), mask.into()])?;
-            self.aligned(call, 1, scalar.size());
+            self.scatter_lanes(to, self.memory_lanes(scalar, leaf)?, scalar.size())?;
         }
+        Ok(())
+    }
+
+    /// One scalar of each lane that is on, from addresses that are multiples of `align`.
+    pub(super) fn gather_lanes(
+        &self,
+        from: VectorValue<'c>,
+        ty: VectorType<'c>,
+        align: u64,
+    ) -> Result<VectorValue<'c>> {
+        let mask = as_lanes(self.mask().unwrap_or_else(|| self.all_lanes()));
+        let args = [from.into(), mask.into(), ty.const_zero().into()];
+        let call = self.call("llvm.masked.gather", &[ty.into(), from.get_type().into()], &args)?;
+        self.aligned(call, 0, align);
+        Ok(as_lanes(call.try_as_basic_value().unwrap_basic()))
+    }
+
+    pub(super) fn scatter_lanes(&self, to: VectorValue<'c>, lanes: VectorValue<'c>, align: u64) -> Result<()> {
+        let mask = as_lanes(self.mask().unwrap_or_else(|| self.all_lanes()));
+        let types = [lanes.get_type().into(), to.get_type().into()];
+        let call = self.call("llvm.masked.scatter", &types, &[lanes.into(), to.into(), mask.into()])?;
+        self.aligned(call, 1, align);
         Ok(())
     }
 
@@ -361,14 +381,14 @@ impl<'c> Lowering<'c, '_> {
         self.offset_lanes(base, total.unwrap_or_else(zero))
     }
 
-    fn plus(&self, x: Option<IntValue<'c>>, y: IntValue<'c>) -> Result<IntValue<'c>> {
+    pub(super) fn plus(&self, x: Option<IntValue<'c>>, y: IntValue<'c>) -> Result<IntValue<'c>> {
         Ok(match x {
             Some(x) => self.builder.build_int_add(x, y, "")?,
             None => y,
         })
     }
 
-    fn offset_lanes(&self, base: PointerValue<'c>, offsets: IntValue<'c>) -> Result<VectorValue<'c>> {
+    pub(super) fn offset_lanes(&self, base: PointerValue<'c>, offsets: IntValue<'c>) -> Result<VectorValue<'c>> {
         // SAFETY: LLVM's precondition, not Rust's: without `inbounds` any offset is defined.
         Ok(as_lanes(unsafe { self.builder.build_gep(self.ctx.i8_type(), base, &[offsets], "")? }))
     }

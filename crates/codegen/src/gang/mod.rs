@@ -22,6 +22,7 @@ mod control;
 mod explain;
 mod loops;
 mod memory;
+mod own;
 mod rows;
 mod shape;
 mod slots;
@@ -43,8 +44,9 @@ use analysis::{Lanes, Uniformity};
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
 use inkwell::builder::BuilderError;
-use inkwell::values::IntValue;
+use inkwell::values::{IntValue, PointerValue};
 use ir::{Function, Inst, InstId, Op, RegionId, Scalar, Value};
+use std::collections::HashMap;
 use transform::range::{Counters, Range};
 
 /// The state of lowering a gang.
@@ -68,6 +70,8 @@ pub(crate) struct Gang<'c> {
     counters: Counters,
     /// A condition that holds, or does not hold, in all lanes of what is being lowered.
     known: Option<(Value, bool)>,
+    /// The memory of local arrays, by instruction: one that is lowered twice is one.
+    own: HashMap<InstId, PointerValue<'c>>,
     pub streams: Streams,
     /// Whether the launch writes more than the caches hold, where that matters.
     pub is_large: Option<IntValue<'c>>,
@@ -101,6 +105,7 @@ impl<'c> Gang<'c> {
             budget: 2 * func.insts.len() + 200,
             counters: Counters::new(func),
             known: None,
+            own: HashMap::new(),
             streams: Streams::default(),
             is_large: None,
         }
@@ -150,6 +155,7 @@ impl<'c> Lowering<'c, '_> {
             Op::Store => self.gang_store(inst),
             Op::Atomic | Op::AtomicCas => self.gang_atomic(inst),
             Op::Fence => self.scalar_inst(id),
+            Op::LocalArray => self.own_array(id, inst),
             _ if std::mem::take(&mut self.gang_mut()?.is_early[id.index()]) => Ok(()),
             _ => self.gang_pure(id, inst),
         }

@@ -4,10 +4,11 @@
 //! gangs cannot do, and what they would do slower than scalar code.
 
 use super::memory::{is_wide_access, piece, scalars};
+use super::own::MAX_BYTES;
 use crate::llvm::matrix::is_loop;
 use crate::llvm::value::is_big;
 use analysis::{Access, Lanes, Uniformity, classify};
-use ir::{Function, InstId, LeafKind, Op, RegionId, Scalar, Type};
+use ir::{Attr, Function, InstId, LeafKind, Op, RegionId, Scalar, Type};
 
 /// Why a kernel stays scalar.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -141,7 +142,18 @@ impl Walk<'_> {
                 "checks, as in checked mode, end threads one by one"
             }
             Op::Print => "prints",
-            Op::LocalArray => "has an array of its own in each thread",
+            Op::LocalArray if !self.uniformity.own().is_own(inst.result()) => {
+                "hands an array of its own on, where its elements would not be found"
+            }
+            Op::LocalArray if own_bytes(func) > MAX_BYTES => "has arrays of its own that are too large for all lanes",
+            Op::LocalArray
+                if scalars(func.ty(inst.result()).as_array().map_or(Type::i64(), |(elem, _)| elem)).is_err() =>
+            {
+                "has an array of its own of elements too large for registers"
+            }
+            Op::Atomic | Op::AtomicCas | Op::Address if self.uniformity.own().is_own(inst.operands[0]) => {
+                "uses an atomic on an array of its own"
+            }
             Op::Call => "calls a function",
             _ if varies && is_library(func, id) => "calls a function of the math library",
             Op::ExtractDyn | Op::InsertDyn if varies && func.ty(inst.operands[0]).n_components() > 16 => {
@@ -201,11 +213,24 @@ impl Walk<'_> {
     }
 }
 
+/// Bytes of all arrays that a thread has for itself.
+fn own_bytes(func: &Function) -> u64 {
+    let listed = func.regions.iter().flat_map(|region| &region.insts).map(|&id| func.inst(id));
+    let sizes = listed.filter_map(|inst| match (&inst.attr, func.ty(*inst.results.first()?).as_array()) {
+        (Attr::Extents(extents), Some((elem, _))) if inst.op == Op::LocalArray => {
+            Some(extents.iter().fold(elem.size(), |size, &n| size.saturating_mul(n)))
+        }
+        _ => None,
+    });
+    sizes.fold(0, u64::saturating_add)
+}
+
 /// Whether lanes access memory one by one.
 pub(crate) fn is_gather(func: &Function, uniformity: &Uniformity, id: InstId) -> bool {
     let inst = func.inst(id);
     let Some((elem, _)) = func.ty(inst.operands[0]).as_array() else { return true };
     let step = match classify(func, uniformity, id, true) {
+        Access::Own { is_same } => return !is_same,
         Access::Uniform => return false,
         Access::Unit => 1,
         Access::Strided(step) => step,

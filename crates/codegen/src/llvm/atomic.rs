@@ -51,7 +51,7 @@ impl<'c> Lowering<'c, '_> {
             return Ok(before);
         }
         if self.is_own_memory {
-            return self.update(op, scalar, ptr, x);
+            return self.update(scalar, ptr, &|old| self.updated(op, scalar, old, x));
         }
         use AtomicRMWBinOp as Rmw;
         let native = match (op, scalar.is_float(), scalar.is_signed()) {
@@ -72,40 +72,49 @@ impl<'c> Lowering<'c, '_> {
             let x = self.to_bits(scalar, x)?;
             return self.of_bits(scalar, self.builder.build_atomicrmw(native, ptr, x, SeqCst)?);
         }
+        if scalar == Scalar::Bool {
+            return Err(Error::Invalid(format!("atomic {} on bool", op.name())));
+        }
+        let may_stay = matches!(op, AtomicOp::Min | AtomicOp::Max);
+        self.atomic_loop(scalar, ptr, may_stay, &|old| self.updated(op, scalar, old, x))
+    }
+
+    /// What an atomic puts in the place of `old`.
+    pub(crate) fn updated(&self, op: AtomicOp, scalar: Scalar, old: Leaf<'c>, x: Leaf<'c>) -> Result<Leaf<'c>> {
         let op = match op {
             AtomicOp::Add => Op::Add,
             AtomicOp::Sub => Op::Sub,
             AtomicOp::Min => Op::Min,
             AtomicOp::Max => Op::Max,
-            _ => return Err(Error::Invalid(format!("atomic {} on {}", op.name(), scalar.name()))),
+            AtomicOp::And => Op::And,
+            AtomicOp::Or => Op::Or,
+            AtomicOp::Xor => Op::Xor,
+            AtomicOp::Exchange => return Ok(x),
         };
-        if scalar == Scalar::Bool {
-            return Err(Error::Invalid(format!("atomic {} on bool", op.name())));
-        }
-        self.atomic_loop(op, scalar, ptr, x)
+        self.scalar_op(op, scalar, &[old, x])
     }
 
     /// As an atomic, in memory that only this machine thread sees.
-    fn update(&self, op: AtomicOp, scalar: Scalar, ptr: PointerValue<'c>, x: Leaf<'c>) -> Result<Leaf<'c>> {
+    pub(crate) fn update(
+        &self,
+        scalar: Scalar,
+        ptr: PointerValue<'c>,
+        updated: &dyn Fn(Leaf<'c>) -> Result<Leaf<'c>>,
+    ) -> Result<Leaf<'c>> {
         let bits = as_int(self.builder.build_load(types::bits_type(self.ctx, scalar), ptr, "")?)?;
         let old = self.of_bits(scalar, bits)?;
-        let op = match op {
-            AtomicOp::Add => Some(Op::Add),
-            AtomicOp::Sub => Some(Op::Sub),
-            AtomicOp::Min => Some(Op::Min),
-            AtomicOp::Max => Some(Op::Max),
-            AtomicOp::And => Some(Op::And),
-            AtomicOp::Or => Some(Op::Or),
-            AtomicOp::Xor => Some(Op::Xor),
-            AtomicOp::Exchange => None,
-        };
-        let new = op.map_or(Ok(x), |op| self.scalar_op(op, scalar, &[old, x]))?;
-        self.builder.build_store(ptr, self.to_bits(scalar, new)?)?;
+        self.builder.build_store(ptr, self.to_bits(scalar, updated(old)?)?)?;
         Ok(old)
     }
 
     /// Computes the new value from the one seen and tries to put it in, until nothing came between.
-    fn atomic_loop(&self, op: Op, scalar: Scalar, ptr: PointerValue<'c>, x: Leaf<'c>) -> Result<Leaf<'c>> {
+    pub(crate) fn atomic_loop(
+        &self,
+        scalar: Scalar,
+        ptr: PointerValue<'c>,
+        may_stay: bool,
+        updated: &dyn Fn(Leaf<'c>) -> Result<Leaf<'c>>,
+    ) -> Result<Leaf<'c>> {
         let b = &self.builder;
         let ty = types::bits_type(self.ctx, scalar);
         let first = b.build_load(ty, ptr, "")?;
@@ -122,9 +131,8 @@ impl<'c> Lowering<'c, '_> {
         b.position_at_end(again);
         let seen = b.build_phi(ty, "")?;
         let old = seen.as_basic_value().into_int_value();
-        let new = self.scalar_op(op, scalar, &[self.of_bits(scalar, old)?, x])?;
-        let new = self.to_bits(scalar, new)?;
-        if matches!(op, Op::Min | Op::Max) {
+        let new = self.to_bits(scalar, updated(self.of_bits(scalar, old)?)?)?;
+        if may_stay {
             // Most leave what is there as it is, and reading it was enough.
             let try_it = self.block();
             b.build_conditional_branch(b.build_int_compare(IntPredicate::EQ, new, old, "")?, done, try_it)?;

@@ -52,6 +52,8 @@ pub(super) fn plan(func: &Function, rank: u32) -> Result<Plan, Reason> {
         let inst = func.inst(id);
         match inst.op {
             Op::Atomic | Op::AtomicCas => return Err(refuse(Some(id), "has an atomic")),
+            // A GPU interleaves them itself, thread by thread.
+            Op::LocalArray => return Err(refuse(Some(id), "has an array of its own in each thread")),
             Op::Load | Op::Store if is_gather(&func, &uniformity, id) => {
                 return Err(refuse(Some(id), "reads or writes where its neighbors do not"));
             }

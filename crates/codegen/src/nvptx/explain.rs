@@ -115,6 +115,7 @@ fn access(func: &Function, uniformity: &Uniformity, id: InstId) -> String {
         _ => "atomic",
     };
     match classify(func, uniformity, id, true) {
+        Access::Own { .. } => format!("{verb}: in the thread's own array"),
         Access::Uniform => format!("{verb}: one address for a warp"),
         Access::Unit => format!("{verb}: neighbors"),
         Access::Strided(step) => format!("{verb}: strided {step}"),

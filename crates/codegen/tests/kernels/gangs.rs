@@ -7,7 +7,7 @@ use ir::{FuncRef, LeafKind, Module, Scalar, Type};
 const N: usize = 150;
 
 /// Runs a kernel over arrays of random contents: small integers, any float.
-fn check(text: &str) {
+pub(crate) fn check(text: &str) {
     let module = ir::parse::parse_module(text).unwrap_or_else(|error| panic!("{error:?}\n{text}"));
     let mut random = Random(0x5eed);
     let arrays: Vec<Elements> = module.funcs[0]

@@ -1,7 +1,7 @@
 //! Random kernels whose threads do not see each other, to compare ways of running a launch.
 //!
 //! Inputs are read at indices of every kind (the same for all threads, growing evenly, counted from the end, anywhere),
-//! outputs at the thread's own element only; sums are integers, whose order does not show. Conditions compare what grows
+//! outputs at the thread's own element only; local arrays are each thread's own; sums are integers, whose order does not show. Conditions compare what grows
 //! evenly more often than chance would.
 
 use super::{Maker, Source};
@@ -75,6 +75,9 @@ impl Maker<'_, '_> {
         for _ in 0..self.source.pick(4) {
             let guard = self.guard(b);
             self.scope.push(guard);
+        }
+        if self.source.pick(2) == 0 {
+            self.array(b, Op::LocalArray);
         }
         for _ in 0..2 + self.source.pick(4) {
             if let Some(value) = self.read(b) {

@@ -176,7 +176,7 @@ impl Maker<'_, '_> {
     }
 
     fn memory(&mut self, b: &mut Builder, op: Op) -> Option<Value> {
-        if self.arrays.is_some() {
+        if self.arrays.is_some() && !self.is_of_thread(b, op) {
             return self.global(b, op);
         }
         let array = self.array(b, op)?;
@@ -214,8 +214,18 @@ impl Maker<'_, '_> {
         }
     }
 
+    /// In a kernel: whether an op works on a local array.
+    fn is_of_thread(&mut self, b: &Builder, op: Op) -> bool {
+        match op {
+            Op::LocalArray => self.source.pick(3) == 0,
+            // Gangs take no checks, and no atomics on local arrays.
+            Op::CheckBounds | Op::Atomic | Op::AtomicCas => false,
+            _ => self.scope.iter().any(|&v| b.ty(v).is_array()) && self.source.pick(2) == 0,
+        }
+    }
+
     /// An array in scope, or a new one.
-    fn array(&mut self, b: &mut Builder, op: Op) -> Option<Value> {
+    pub(super) fn array(&mut self, b: &mut Builder, op: Op) -> Option<Value> {
         let known: Vec<Value> = self.scope.iter().copied().filter(|&v| b.ty(v).is_array()).collect();
         if op != Op::LocalArray && !known.is_empty() {
             return Some(known[known.len() - 1 - self.source.pick(known.len())]);

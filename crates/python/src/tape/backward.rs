@@ -8,7 +8,7 @@ use crate::tape::Place;
 use crate::tape::gradients::{descriptor, gradient, zero_one};
 use crate::tape::lost;
 use crate::tape::replay;
-use crate::tape::state::{Entry, Launched, Shared, Stretch};
+use crate::tape::state::{Entry, Func, Launched, Shared, Stretch};
 use crate::tape::watch::{self, out_of_memory};
 use ::tape::{Saved, Span, State as Version, Undo};
 use pyo3::exceptions::PyRuntimeError;
@@ -159,6 +159,7 @@ impl<'a> Walk<'a> {
                 Entry::Launch(launch) => self.step(py, index, launch)?,
                 Entry::Func(func) => {
                     if let Some(backward) = &func.backward {
+                        self.retain_of(py, func)?;
                         backward.bind(py).call0()?;
                     }
                 }
@@ -265,18 +266,23 @@ impl<'a> Walk<'a> {
         }
         for (number, place) in launch.signature.places().iter().enumerate() {
             let Some(gradient) = &self.found[index][number] else { continue };
-            let is_known = |(known, _): &(Py<PyAny>, Saved)| known.is(gradient);
-            if !launch.facts.params[place.param].writes || self.retained.iter().any(is_known) {
-                continue;
-            }
-            let Some(array) = launch.array(py, number, place) else { continue };
-            let retains = array.getattr_opt(intern!(py, "retain_grad"))?;
-            if retains.map_or(Ok(false), |retains| retains.is_truthy())?
-                && let Some(span) = super::span_of(gradient.bind(py))?
+            if launch.facts.params[place.param].writes
+                && let Some(array) = launch.array(py, number, place)
             {
-                // SAFETY: the gradient is alive.
-                let copy = unsafe { Saved::new(watch::memory_of(span), span) }.map_err(out_of_memory)?;
-                self.retained.push((gradient.clone_ref(py), copy));
+                retain_one(&mut self.retained, array, gradient.bind(py))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`Self::retain`], for what a function only writes.
+    fn retain_of(&mut self, py: Python<'_>, func: &Func) -> PyResult<()> {
+        if crate::state::flags() & crate::state::RETAINS == 0 {
+            return Ok(());
+        }
+        for array in func.writes.iter().filter(|array| !func.reads.iter().any(|read| read.is(*array))) {
+            if let Some(gradient) = gradient(array.bind(py))? {
+                retain_one(&mut self.retained, array.bind(py), &gradient)?;
             }
         }
         Ok(())
@@ -303,6 +309,26 @@ impl Drop for Walk<'_> {
             state.is_walking = false;
         });
     }
+}
+
+/// Copies the gradient of an array that retains it, unless that is done.
+fn retain_one(
+    retained: &mut Vec<(Py<PyAny>, Saved)>,
+    array: &Bound<'_, PyAny>,
+    gradient: &Bound<'_, PyAny>,
+) -> PyResult<()> {
+    let retains = array.getattr_opt(intern!(array.py(), "retain_grad"))?;
+    if !retains.map_or(Ok(false), |retains| retains.is_truthy())?
+        || retained.iter().any(|(known, _)| known.is(gradient))
+    {
+        return Ok(());
+    }
+    if let Some(span) = super::span_of(gradient)? {
+        // SAFETY: the gradient is alive.
+        let copy = unsafe { Saved::new(watch::memory_of(span), span) }.map_err(out_of_memory)?;
+        retained.push((gradient.clone().unbind(), copy));
+    }
+    Ok(())
 }
 
 fn overwritten(launch: &Launched, place: &Place, index: usize, writer: &str, is_spent: bool) -> PyErr {

@@ -164,8 +164,9 @@ impl Tape {
         report::entries(py, &self.shared)
     }
 
-    /// For a launch's number: for each parameter whether its arrays are read and written.
-    fn _accesses(&self, py: Python<'_>, index: usize) -> PyResult<Vec<(bool, bool)>> {
+    /// For a launch's number: for each parameter whether its arrays are read and written, and whether the way back reads
+    /// what was there before.
+    fn _accesses(&self, py: Python<'_>, index: usize) -> PyResult<Vec<(bool, bool, bool)>> {
         report::accesses(py, &self.shared, index)
     }
 

@@ -29,11 +29,11 @@ pub(crate) fn entries<'py>(py: Python<'py>, tape: &Shared) -> PyResult<Bound<'py
     PyList::new(py, found)
 }
 
-/// For each parameter of a launch whether its arrays are read and written.
-pub(crate) fn accesses(_py: Python<'_>, tape: &Shared, index: usize) -> PyResult<Vec<(bool, bool)>> {
+/// For each parameter of a launch whether its arrays are read and written, and whether the way back reads what was there.
+pub(crate) fn accesses(_py: Python<'_>, tape: &Shared, index: usize) -> PyResult<Vec<(bool, bool, bool)>> {
     tape.read(|state| match state.entries.get(index) {
         Some(Entry::Launch(launch)) => {
-            Ok(launch.facts.params.iter().map(|param| (param.loads, param.writes)).collect())
+            Ok(launch.facts.params.iter().map(|param| (param.loads, param.writes, param.reads)).collect())
         }
         _ => Err(PyIndexError::new_err(format!("entry {index} of the tape is no launch"))),
     })

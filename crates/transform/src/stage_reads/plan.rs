@@ -76,6 +76,10 @@ pub(super) fn plan(func: &Function, uniformity: &Uniformity, id: InstId, most: u
     let (mut arrays, mut loads) = (Vec::new(), Vec::new());
     for &id in insts {
         let Some((array, elem)) = walked(func, body, id) else { continue };
+        // All threads of a warp must mean the same array.
+        if !uniformity.is_uniform(array) || uniformity.own().is_own(array) {
+            continue;
+        }
         let number = arrays.iter().position(|&(known, _)| known == array).unwrap_or_else(|| {
             arrays.push((array, elem));
             arrays.len() - 1
