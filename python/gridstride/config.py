@@ -24,6 +24,14 @@ class DeterministicMode(enum.IntEnum):
     GPU_TO_GPU = 2
 
 
+class LaunchArrayAccessMode(enum.IntEnum):
+    """What a launch refuses: arrays out of its device's reach (CHECKED), or of any other device (STRICT)."""
+
+    RELAXED = 0
+    CHECKED = 1
+    STRICT = 2
+
+
 version: str = "1.19.0"
 """The Warp version whose API this package follows."""
 
@@ -75,7 +83,8 @@ enable_mathdx_solver: bool = False
 enable_mempools_at_init: bool = True
 enable_tiles_in_stack_memory: bool = False
 enable_vector_component_overwrites: bool = False
-launch_array_access_mode: Any = None
+launch_array_access_mode: LaunchArrayAccessMode = LaunchArrayAccessMode.CHECKED
+"""Launches always check that their arrays are within reach, which costs nothing here: other modes change nothing."""
 legacy_cpu_linker: bool = False
 legacy_scalar_return_types: bool = False
 """Functions called from Python give Python's numbers for every scalar type, not those of their own class."""
@@ -102,6 +111,8 @@ class _Config(pytypes.ModuleType):
                 warnings.warn(f"gridstride.config has no setting `{name}`: it has no effect", stacklevel=2)
             elif name == "deterministic" and not isinstance(value, DeterministicMode):
                 raise ValueError(f"config.deterministic is a wp.DeterministicMode, not {value!r}")
+            elif name == "launch_array_access_mode" and not isinstance(value, LaunchArrayAccessMode):
+                raise ValueError(f"config.launch_array_access_mode is a LaunchArrayAccessMode, not {value!r}")
             elif name == "mode" and value not in ("release", "debug"):
                 raise ValueError(f"config.mode is 'release' or 'debug', not {value!r}")
             self.__dict__["_changes"] += 1

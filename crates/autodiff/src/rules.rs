@@ -133,9 +133,25 @@ rules! {
 }
 
 /// The partial derivatives of a scalar op, or of a composite one whose rule is `Whole`.
+///
+/// Those of 16-bit floats are computed in f32 and rounded once: each step in 16 bits would lose a digit.
 pub fn partials(row: Row, b: &mut Builder<'_>, operands: &[Value], result: Value) -> Vec<Partial> {
     let ty = b.ty(result);
-    row(&mut Eval { b, ty }, operands, result)
+    let Some(narrow @ (Scalar::F16 | Scalar::BF16)) = ty.element() else {
+        return row(&mut Eval { b, ty }, operands, result);
+    };
+    let mut widen = |x: Value| if b.ty(x).element() == Some(narrow) { b.cast(x, Scalar::F32) } else { x };
+    let wide: Vec<Value> = operands.iter().map(|&x| widen(x)).collect();
+    let result = widen(result);
+    let ty = b.ty(result);
+    let mut found = row(&mut Eval { b, ty }, &wide, result);
+    for partial in &mut found {
+        if let By(factor) = partial {
+            let same = wide.iter().position(|x| x == factor);
+            *factor = same.map_or_else(|| b.cast(*factor, narrow), |index| operands[index]);
+        }
+    }
+    found
 }
 
 impl Eval<'_, '_> {

@@ -15,7 +15,7 @@ from typing import Any
 
 from gridstride import _native
 
-# Code of the mistake, pattern of Gridstride's message, and what Warp makes of the parts.
+# Code of the mistake, pattern of Gridstride's report, and what Warp makes of the parts.
 _WORDS = [
     ("slice-step", r"slice step cannot be zero", "Slice step cannot be zero"),
     ("too-many-indices", r"found \d+ indices", "Incorrect number of indices specified for array indexing"),
@@ -36,10 +36,14 @@ _WORDS = [
         r"`zeros` needs an integer that is known when compiling",
         "the `shape` argument must be specified as a constant when zero-initializing an array",
     ),
-    (
-        "argument-type",
-        r"`mat(\d)(\d)\w?` takes scalars, found `mat(\d)(\d)\w?`",
-        r"incompatible matrix of shape (\1, \2) given when copy constructing a matrix of shape (\3, \4)",
+    # Warp names the two the other way round.
+    *(
+        (
+            code,
+            r"incompatible (vector|matrix) of (length|shape) (.+) given when copy constructing a \1 of \2 (.+)",
+            r"incompatible \1 of \2 \4 given when copy constructing a \1 of \2 \3",
+        )
+        for code in ("argument-type", "argument-count")
     ),
     ("argument-type", r"`(\w+)` needs .*, found `(.+)`", r"Couldn't find function overload for '\1' that matched '\2'"),
     (
@@ -65,10 +69,10 @@ _WORDS = [
 ]
 
 
-def in_warps_words(code: str, message: str) -> str | None:
-    """Warp's sentence for a mistake; None where it is not known."""
+def in_warps_words(code: str, report: str) -> str | None:
+    """Warp's sentence for a mistake of that code; None where it is not known."""
     for known, pattern, words in _WORDS:
-        found = re.search(pattern, message) if known == code else None
+        found = re.search(pattern, report) if known == code else None
         if found:
             return found.expand(words)
     return None
@@ -76,8 +80,8 @@ def in_warps_words(code: str, message: str) -> str | None:
 
 def _text(error: Any) -> str:
     text = BaseException.__str__(error)
-    code, message = getattr(error, "diagnostics", [("argument", text)])[0][:2]
-    words = in_warps_words(code, message)
+    code = getattr(error, "diagnostics", [("argument",)])[0][0]
+    words = in_warps_words(code, text)
     return text if words is None else f"{text}\n\nWarp says: {words}"
 
 

@@ -137,7 +137,7 @@ def pack_arg(kernel: Any, arg_type: Any, arg_name: str, value: Any, device: Any,
     try:
         gridstride.launch(probe, 0, [value], device=device, record_cmd=True)
     except RuntimeError as error:
-        error.args = (("adjoint " if adjoint else "") + str(error),)
+        error.args = (str(error).replace("argument '", "adjoint argument '" if adjoint else "argument '"),)
         raise
     if not isinstance(value, types.array):
         return value
