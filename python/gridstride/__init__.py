@@ -152,6 +152,7 @@ from gridstride._map import map  # noqa: A004 - Warp's name
 from gridstride._memory import ScopedMemoryTracker, print_memory_report
 from gridstride._mempool import (
     CudaManagedAllocator,
+    MemoryKind,
     ScopedAllocator,
     ScopedMempool,
     ScopedMempoolAccess,
@@ -200,7 +201,7 @@ from gridstride._stream import (
 )
 from gridstride._struct import struct
 from gridstride._tape import Tape
-from gridstride._timer import ScopedTimer, cuda_profiler_start, cuda_profiler_stop
+from gridstride._timer import ScopedCudaProfiler, ScopedTimer, cuda_profiler_start, cuda_profiler_stop
 from gridstride._types import (
     Float,
     Int,

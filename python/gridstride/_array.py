@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from gridstride import _device, _native, _numpy, _operators, _overwrites, _types
+from gridstride import _device, _mempool, _native, _numpy, _operators, _overwrites, _types
 from gridstride._shape import MAX_RANK as MAX_RANK
 from gridstride._shape import ArrayAnnotation as ArrayAnnotation
 from gridstride._shape import ShapeLike as ShapeLike
@@ -124,6 +124,8 @@ class array(_native.Array):  # noqa: N801 - Warp's name
         return ArrayAnnotation(dtype, cls._default_ndim)
 
     # Facts.
+
+    memory_kind = property(_mempool.memory_kind)
 
     @property
     def device(self) -> _device.Device:

@@ -1,20 +1,22 @@
-"""CUDA graphs: launches, copies and fills captured once and run again by one call.
+"""Graphs: launches, copies and fills captured once and run again by one call.
 
     >>> with wp.ScopedCapture(device="cuda") as capture:  # doctest: +SKIP
     ...     wp.launch(step, dim=n, inputs=[a, b])
     ...     wp.copy(a, b)
     >>> wp.capture_launch(capture.graph)  # doctest: +SKIP
 
-While a graph is captured nothing runs. What needs the host's answer (`numpy()`, arrays from host values) is refused by
-name. The graph keeps the arrays that it uses alive.
+Graphs are CUDA's; on the CPU they are lists of what to run (`_host_graph`). While a graph is captured nothing runs.
+On a GPU, what needs the host's answer (`numpy()`, arrays from host values) is refused by name. The graph keeps the
+arrays that it uses alive.
 """
 
 from __future__ import annotations
 
 import enum
+import functools
 from typing import Any, NoReturn
 
-from gridstride import _kernel, _native
+from gridstride import _host_graph, _kernel, _native
 from gridstride._device import Device, DeviceLike, get_device
 from gridstride._stream import Stream
 
@@ -53,10 +55,11 @@ _captures: dict[int, bool] = {}
 def _stream_of(device: DeviceLike, stream: Stream | None) -> Stream:
     if stream is not None:
         return stream
-    found = get_device(device)
-    if not found.is_cuda:
-        raise RuntimeError(f"Must be a CUDA device: graphs cannot be captured on device {found} yet")
-    return found.stream
+    return get_device(device).stream
+
+
+def _is_on_host(device: DeviceLike, stream: Stream | None) -> bool:
+    return stream is None and not get_device(device).is_cuda
 
 
 def capture_begin(
@@ -70,11 +73,17 @@ def capture_begin(
     """Begins to capture the work of a stream, or of a device's current one, instead of running it.
 
     Kernels that are not compiled yet are compiled meanwhile; with `force_module_load` all of the program's are first.
-    With `external` another library has begun a capture of the stream already. Raises `RuntimeError` for the CPU.
+    With `external` another library has begun a capture of the stream already: not on the CPU. Raises `RuntimeError`.
     """
-    found = _stream_of(device, stream)
     if apic:
         raise NotImplementedError("graphs cannot be saved to files yet")
+    if _is_on_host(device, stream):
+        if external:
+            raise RuntimeError("Must be a CUDA device: no other library captures graphs on the CPU")
+        if force_module_load:
+            _kernel.force_load(device)
+        return _host_graph.begin()
+    found = _stream_of(device, stream)
     if force_module_load:
         _kernel.force_load(found.device)
     if found.handle in _captures:
@@ -87,10 +96,13 @@ def capture_begin(
             raise RuntimeError("the legacy default stream cannot be captured: use a stream made by wp.Stream")
         _native.cuda_begin_capture(found)
     _captures[found.handle] = external
+    return None
 
 
 def capture_end(device: DeviceLike = None, stream: Stream | None = None) -> Graph:
     """Ends the capture and gives its graph. Raises `RuntimeError` where something cannot be part of one."""
+    if _is_on_host(device, stream):
+        return Graph(get_device(device), _host_graph.end())
     found = _stream_of(device, stream)
     external = _captures.pop(found.handle, None)
     if external is None:
@@ -102,7 +114,10 @@ def capture_launch(graph: Graph, stream: Stream | None = None) -> None:
     """Runs a graph on its device's current stream, or on the given one."""
     if graph._captured is None:
         raise RuntimeError("the graph of an external capture is launched by whoever began the capture")
+    if isinstance(graph._captured, _host_graph.HostGraph):
+        return graph._captured.launch()
     graph._captured.launch(graph.device.stream if stream is None else stream)
+    return None
 
 
 def capture_debug_dot_print(graph: Graph, path: str, verbose: bool = True) -> None:
@@ -114,21 +129,79 @@ def capture_debug_dot_print(graph: Graph, path: str, verbose: bool = True) -> No
 
 def _unbuilt(name: str) -> Any:
     def refuse(*args: Any, **kwargs: Any) -> NoReturn:
-        raise NotImplementedError(f"`{name}` is not available yet: graphs here have no conditions and no pauses")
+        raise NotImplementedError(f"`{name}` is not available yet: graphs here have no pauses")
 
     refuse.__name__ = refuse.__qualname__ = name
     refuse.__doc__ = "Not available yet: raises `NotImplementedError`."
     return refuse
 
 
-capture_if = _unbuilt("capture_if")
-capture_while = _unbuilt("capture_while")
+def capture_if(condition: Any, on_true: Any = None, on_false: Any = None, stream: Any = None, **arguments: Any) -> None:
+    """A choice within a graph on the CPU; outside of one it is made at once.
+
+    Args:
+        condition: An array of one int.
+        on_true, on_false: What is done where it is not 0, and where it is: a function, called with `arguments`, or a
+            graph.
+
+    Raises:
+        NotImplementedError: The array is on a GPU.
+    """
+    parts = [None if body is None else _bound(body, arguments) for body in (on_true, on_false)]
+    _host_only("capture_if", condition)
+    graph = _host_graph.active
+    if graph is not None:
+        graphs = [None if part is None else _host_graph.part(part) for part in parts]
+        graph.add("if", lambda: _host_graph.run_if(condition, graphs))
+    else:
+        chosen = parts[0 if condition.numpy().flat[0] else 1]
+        if chosen is not None:
+            _run(chosen)
+
+
+def capture_while(condition: Any, while_body: Any, stream: Any = None, **arguments: Any) -> None:
+    """A loop within a graph on the CPU; outside of one it runs at once.
+
+    Args:
+        condition: An array of one int: the loop goes on while it is not 0.
+        while_body: What is done in each round: a function, called with `arguments`, or a graph.
+
+    Raises:
+        NotImplementedError: The array is on a GPU.
+    """
+    _host_only("capture_while", condition)
+    body = _bound(while_body, arguments)
+    graph = _host_graph.active
+    if graph is not None:
+        part = _host_graph.part(body)
+        graph.add("while", lambda: _host_graph.run_while(condition, part))
+    else:
+        while condition.numpy().flat[0]:
+            _run(body)
+
+
+def _host_only(name: str, condition: Any) -> None:
+    if condition.device.is_cuda:
+        raise NotImplementedError(f"`{name}` is not available on GPUs yet: graphs there have no conditions")
+
+
+def _bound(body: Any, arguments: dict[str, Any]) -> Any:
+    return body if isinstance(body, Graph) or not arguments else functools.partial(body, **arguments)
+
+
+def _run(body: Any) -> None:
+    if isinstance(body, Graph):
+        capture_launch(body)
+    else:
+        body()
+
+
 capture_pause = _unbuilt("capture_pause")
 capture_resume = _unbuilt("capture_resume")
 
 
 class ScopedCapture:
-    """Captures what a `with` block does on a CUDA device. Attributes: `graph`, after the block."""
+    """Captures what a `with` block does on a device. Attributes: `graph`, after the block."""
 
     def __init__(
         self,
@@ -144,16 +217,19 @@ class ScopedCapture:
         self.graph: Graph | None = None
 
     def __enter__(self) -> ScopedCapture:
-        # The stream that is current now, whatever is current when the block ends.
-        self._stream = _stream_of(*self._arguments[:2])
-        capture_begin(None, self._stream, *self._arguments[2:])
+        device, stream, *rest = self._arguments
+        # The stream, or device, that is current now, whatever is current when the block ends.
+        self._place: Any = (get_device(device), None)
+        if not _is_on_host(device, stream):
+            self._place = (None, _stream_of(device, stream))
+        capture_begin(*self._place, *rest)
         self.active = True
         return self
 
     def __exit__(self, kind: Any, *error: object) -> None:
         self.active = False
         try:
-            self.graph = capture_end(stream=self._stream)
+            self.graph = capture_end(*self._place)
         except RuntimeError:
             # What happened in the block says more.
             if kind is None:

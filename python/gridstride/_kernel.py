@@ -18,11 +18,11 @@ import re
 import sys
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import Any, ParamSpec, TypeVar
 from typing import overload as overload_signature
 
-from gridstride import _annotations, _device, _identity, _native, _source, _types, _unbuilt, config
+from gridstride import _adj, _annotations, _builtins, _device, _identity, _native, _source, _types, _unbuilt, config
 from gridstride._module import MODULE_OPTIONS as MODULE_OPTIONS
 from gridstride._module import Module as Module
 from gridstride._module import force_load as force_load
@@ -79,18 +79,29 @@ class Function(_native.Function):
         _adopt(self, pyfunc)
         return self
 
+    @property
+    def adj(self) -> _adj.Adj:
+        """What it was made from."""
+        return _adj.Adj(self.func)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Result for host values: Python numbers, host vectors …, a tuple for several. Raises `CompileError`."""
         if kwargs:
             bound = inspect.signature(self.func).bind(*args, **kwargs)
             bound.apply_defaults()
             args = bound.args
+        text = f"Error calling function '{self.__name__}', no overload found for arguments {args}"
+        if any(isinstance(one, FunctionType) for one in args):
+            raise _native.ArgumentError(text)
         try:
+            if any(isinstance(one, (Function, _builtins.Builtin)) for one in args):
+                from gridstride import _map
+
+                return _result(_native.call(*_map.with_functions(self, args)), args)
             return _result(_native.call(self, args), args)
         except _native.CompileError as error:
             if error.diagnostics[0][0] != "no-overload":
                 raise
-            text = f"Error calling function '{self.__name__}', no overload found for arguments {args}"
             made = type(error)(text)
             made.diagnostics = error.diagnostics
             made.__notes__ = [str(error)]
@@ -148,13 +159,14 @@ class Kernel(_native.Kernel):
         self = super().__new__(cls, func, func.__name__, annotations)
         self.func = func
         if key is not None and not key.isidentifier():
-            raise ValueError(f"the kernel name {key!r} is not an identifier")
+            raise ValueError(f"the kernel name {key!r} is no valid C++ identifier, and no Python one")
         self.key = key or _key(func)
         self.module = Module(func.__module__) if module == "unique" else _module_of(module, func)
         self.options = options or {}
         self._overloads: dict[str, Kernel] = {}
         self._annotations = {name: ty for name, ty in annotations.items() if name != "return"}
         self._stamp = -1
+        self._n_redefined = _redefined
         self._launch_options: dict[str, Any] = {}
         self._block_options: dict[int, dict[str, Any]] = {}
         _adopt(self, func)
@@ -189,11 +201,18 @@ class Kernel(_native.Kernel):
         """Whether a parameter's type is open, so that launches decide it."""
         return any(isinstance(ty, tuple) for ty in self._annotations.values())
 
+    @property
+    def adj(self) -> _adj.Adj:
+        """What it was made from."""
+        return _adj.Adj(self.func)
+
     def compile_options(self) -> dict[str, Any]:
         """What the compiler is told: `checked`, `check_finite`, `fast_math`, `max_unroll`, `cache_dir`."""
         # One counter for the settings and every module's options.
         stamp = _settings["_changes"]
         if stamp != self._stamp:
+            if self._n_redefined != _redefined:
+                self._look_again()
             given = {"verify_fp": config.verify_fp, **_settings}
             given.update({name: value for name, value in self.module.options.items() if value is not None})
             self._launch_options = {
@@ -207,6 +226,15 @@ class Kernel(_native.Kernel):
             self._block_options = {}
             self._stamp = stamp
         return self._launch_options
+
+    def _look_again(self) -> None:
+        """Forgets what is compiled where a function that it calls was defined anew: a notebook's cell ran again."""
+        identity = _identity.Identity()
+        self.identify(identity)
+        functions = (one for one in identity.held if isinstance(one, FunctionType))
+        if any(getattr(one, "__gs_redefined__", 0) > self._n_redefined for one in functions):
+            self._forget()
+        self._n_redefined = _redefined
 
     def launch_options(self, block_dim: int) -> dict[str, Any]:
         """As `compile_options`, for a launch with that many threads in a block; 0 for the device's own number."""
@@ -247,16 +275,22 @@ def kernel(
         name: Key of the kernel in its module.
         module: The module it belongs to; `"unique"` for one of its own.
         module_options: With `module="unique"`: its compile options, as in `set_module_options`.
-        options: Warp's other kernel options: `enable_backward`, `launch_bounds`, `grid_stride` …
+        options: Warp's other kernel options: `enable_backward`, `launch_bounds`, `grid_stride` … An `entry_point_abi`
+            is for generated CUDA code and has no effect.
 
     Raises:
         TypeError: A parameter without annotation, an annotation that is no type, or an unknown option.
-        ValueError: An unknown module option, or module options without `module="unique"`.
+        ValueError: An unknown module option or `entry_point_abi`, or module options without `module="unique"`.
     """
     frame = sys._getframe(1)
     unknown = options.keys() - _KERNEL_OPTIONS
     if unknown:
         raise TypeError(f"kernel() got an unexpected keyword argument `{min(unknown)}`")
+    abi = options.get("entry_point_abi")
+    if abi not in (None, "warp", "external_constant_params"):
+        raise ValueError(f"entry_point_abi must be 'warp' or 'external_constant_params', not {abi!r}")
+    if abi == "external_constant_params" and options.get("enable_backward") is not False:
+        raise ValueError("entry_point_abi='external_constant_params' requires enable_backward=False")
     if module_options is not None:
         if module != "unique":
             raise ValueError('module_options are those of a module of the kernel\'s own: they need module="unique"')
@@ -294,6 +328,7 @@ def _unique(
     options = {key: one for key, one in options.items() if one is not None and (key, one) not in is_default}
     identity.add(name or _key(function), function.__module__)
     identity.add(sorted((key, str(value)) for key, value in (options | module_options).items()))
+    identity.add(str(annotations.get("return")))
     identity.function(function, {key: ty for key, ty in annotations.items() if key != "return"})
     digest = identity.digest()
     found = _unique_kernels.get(digest) if identity.is_by_value else None
@@ -344,10 +379,27 @@ def func(
             Module(f"{function.__module__}.{made.key}") if module == "unique" else _module_of(module, function)
         )
         made.inline = inline
+        _note_redefinition(made, made.module.functions.get(made.key))
         made.module.functions[made.key] = made
         return made
 
     return decorate if f is None else decorate(f)
+
+
+# How often a function of a module was defined anew.
+_redefined = 0
+
+
+def _note_redefinition(made: Function, before: Function | None) -> None:
+    """Has every kernel look, at its next launch, whether it calls a function that was just replaced."""
+    global _redefined
+    # A function within another is captured by the kernels beside it: nothing else leads to its name.
+    if before is None or before in made.overloads or "<locals>" in made.func.__qualname__:
+        return
+    _redefined += 1
+    made.func.__gs_redefined__ = _redefined  # type: ignore[attr-defined]
+    _settings["_changes"] += 1
+    _native.set_launch_state(changes=_settings["_changes"])
 
 
 def _parameters(function: Callable[..., Any], annotations: dict[str, Any]) -> list[Any]:
@@ -375,11 +427,18 @@ def overload(kernel: Any, arg_types: Sequence[Any] | Mapping[str, Any] | None = 
         function = kernel
         frame = sys._getframe(1)
         known = get_module(function.__module__).kernels
+        same = [one for one in known.values() if one.func.__qualname__ == function.__qualname__]
         found = frame.f_locals.get(function.__name__) or known.get(_key(function)) or known.get(function.__name__)
+        if not isinstance(found, Kernel) and len(same) > 1:
+            names = ", ".join(f"`{one.key}`" for one in same)
+            raise RuntimeError(f"Ambiguous kernel lookup: `{function.__name__}` may overload {names}")
+        found = found if isinstance(found, Kernel) or not same else same[0]
         if not isinstance(found, Kernel):
             raise TypeError(f"`{function.__name__}` overloads no kernel")
         annotations = _annotations.of_function(function, frame, every=True)
-        _instance(found, {name: ty for name, ty in annotations.items() if name != "return"})
+        if "return" in annotations:
+            raise TypeError(f"Return annotations are not allowed on @wp.overload stubs: `{function.__name__}` has one")
+        _instance(found, annotations)
         return found
     if not isinstance(kernel, Kernel):
         raise TypeError(f"expected a kernel, got {_types.describe(type(kernel))}")

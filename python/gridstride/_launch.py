@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gridstride import _device, _logger, _native, _overwrites, _runtime_tape, _types, config
+from gridstride import _device, _host_graph, _logger, _native, _overwrites, _runtime_tape, _types, config
 from gridstride._kernel import Kernel
 from gridstride._struct import struct_base
 
@@ -84,12 +84,13 @@ class Launch(_native.Launch):
     Attributes: `kernel`, `device`, `params` (the arguments), `dim`, `block_dim`.
     """
 
-    __slots__ = ("_structs", "block_dim", "device", "dim", "kernel", "params")
+    __slots__ = ("_bounds", "_structs", "block_dim", "device", "dim", "kernel", "params")
     kernel: Kernel
     dim: Any
     params: list[Any]
     device: _device.Device
     block_dim: int
+    _bounds: LaunchBounds | None
 
     def __new__(
         cls,
@@ -116,6 +117,7 @@ class Launch(_native.Launch):
         self = super().__new__(cls, recorded)
         self.kernel = kernel
         self.dim = dim
+        self._bounds = None
         # Packed arguments are addresses: the arrays must live as long as this object.
         self.params = params
         self.device = device
@@ -159,16 +161,21 @@ class Launch(_native.Launch):
     @property
     def bounds(self) -> LaunchBounds:
         """The launch shape and what follows from it."""
-        return LaunchBounds(self.dim if isinstance(self.dim, tuple) else (self.dim,))
+        if self._bounds is None:
+            self._bounds = LaunchBounds(self.dim if isinstance(self.dim, tuple) else (self.dim,))
+        return self._bounds
 
     def set_dim(self, dim: Any) -> None:
         """Replaces the launch shape."""
         extents = _shape(dim)
         super().set_dim(extents)
         self.dim = extents
+        self._bounds = None
 
     def launch(self, stream: Any = None) -> None:
         """Runs the recorded launch, on a GPU on `stream`. Raises as `launch` does."""
+        if _host_graph.active is not None and not self.device.is_cuda:
+            return _host_graph.active.add(self.kernel.key, self.launch)
         for index in self._structs:
             super().set_param_at_index(index, self.params[index])
         if self.kernel.compile_options()["in_order"]:
@@ -178,6 +185,7 @@ class Launch(_native.Launch):
         else:
             self._set_unordered(self.kernel._stamp)
             super().launch(stream if self.device.is_cuda else None)
+        return None
 
 
 class AdjointLaunch(Launch):
@@ -306,6 +314,10 @@ def launch(
         inputs, outputs = list(inputs), list(outputs)
     n_entries = 0 if tape is None else tape._n_entries
     options = kernel._launch_options if is_current and not block else kernel.launch_options(block)
+    if _host_graph.active is not None and not (place.is_cuda or record_cmd):
+        noted = launch(kernel, dim, inputs, outputs, device=place, record_cmd=True, block_dim=block_dim)
+        _host_graph.active.add(kernel.key, noted.launch)
+        return None
     if place.is_cuda:
         if options["in_order"]:
             raise NotImplementedError(_IN_ORDER)

@@ -14,6 +14,7 @@ import ast
 import hashlib
 import inspect
 from collections.abc import Callable
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -135,6 +136,11 @@ def _outputs(out: Any, shape: tuple[int, ...], results: list[Any], device: Any, 
         return [_create.empty(shape, _types.class_of(ty), device, requires_grad) for ty in results]
     outputs = list(out) if isinstance(out, (list, tuple)) else [out]
     classes = [_types.class_of(ty).__name__ for ty in results]
+    if isinstance(out, (list, tuple)) and len(outputs) != len(results):
+        raise TypeError(
+            f"Number of provided output arrays ({len(outputs)}) does not match expected number of function outputs "
+            f"({len(results)})"
+        )
     if len(outputs) != len(results):
         raise TypeError(
             f"Invalid output provided, expected {len(results)} Warp arrays with shape {tuple(shape)} "
@@ -158,8 +164,16 @@ def _result_types(function: Any, native: tuple[Any, ...]) -> list[Any]:
         cls = _types.class_of(ty)
         zeros.append(cls() if ty.kind == "scalar" else cls.from_bytes(bytes(ty.size)))
     target = function.__gs_builtin__ if isinstance(function, _builtins.Builtin) else function
-    found = _native.call(target, zeros)
-    if found is None:
+    try:
+        found = _native.call(target, zeros)
+    except _native.CompileError as error:
+        if error.diagnostics[0][0] != "no-overload" or isinstance(function, _builtins.Builtin):
+            raise
+        names = ", ".join(_types.class_of(ty).__name__ for ty, _, _ in native)
+        name = getattr(function, "key", function.__name__)
+        text = f"Function {name} does not support the provided argument types {names}"
+        raise TypeError(text) from error
+    if found is None or found[0].kind == "tuple" and not found[0].fields:
         raise TypeError("The provided function must return a value")
     ty = found[0]
     return [item for _, item, _ in ty.fields] if ty.kind == "tuple" else [ty]
@@ -180,6 +194,19 @@ def _write_kernel(function: Any, native: tuple[Any, ...], results: tuple[Any, ..
     annotations.update(zip(outs, results, strict=True))
     made = _define(lines, {"function": function, "tid": _builtins.table["tid"]})
     return _kernel.Kernel(made, None, "unique", None, annotations)
+
+
+def with_functions(function: Any, args: tuple[Any, ...]) -> tuple[Any, list[Any]]:
+    """A function that knows the functions among the arguments, and the other arguments."""
+    is_known = [isinstance(one, (_kernel.Function, _builtins.Builtin)) for one in args]
+    known = {f"a{n}": one for n, one in enumerate(args) if is_known[n]}
+    key = (function, tuple(known.items()))
+    params = [f"a{n}" for n in range(len(args))]
+    if key not in _functions:
+        given = ", ".join(name for name in params if name not in known)
+        lines = [f"def called({given}):", f"    return function({', '.join(params)})"]
+        _functions[key] = _kernel.Function(_define(lines, {"function": function, **known}), {}, [])
+    return _functions[key], [one for one, known in zip(args, is_known, strict=True) if not known]
 
 
 def _define(lines: list[str], names: dict[str, Any]) -> Callable[..., Any]:
@@ -206,7 +233,7 @@ def _function(func: Any) -> Any:
     # Lambdas are made anew at every call: one text and the same captured values give the same kernel.
     captured = _annotations.closure_of(func)
     try:
-        key: Any = (func.__code__, tuple(sorted(captured.items())), id(func.__globals__), func.__defaults__)
+        key: Any = (_words(func.__code__), tuple(sorted(captured.items())), id(func.__globals__), func.__defaults__)
         hash(key)
     except TypeError:
         key = func
@@ -216,6 +243,12 @@ def _function(func: Any) -> Any:
             _from_lambda(func, captured) if func.__name__ == "<lambda>" else func, {}, []
         )
     return found
+
+
+def _words(code: CodeType) -> tuple[Any, ...]:
+    """What a function's code says, wherever it stands."""
+    constants = tuple(_words(one) if isinstance(one, CodeType) else (type(one), repr(one)) for one in code.co_consts)
+    return (code.co_code, constants, code.co_names, code.co_varnames, code.co_freevars, code.co_name)
 
 
 def create_warp_function(func: Callable[..., Any]) -> tuple[Any, Any]:

@@ -5,10 +5,33 @@ A pool hands out memory in the order of streams, without waiting for the device.
 
 from __future__ import annotations
 
+import enum
 from typing import Any
 
 from gridstride import _native
 from gridstride._device import Device, DeviceLike, get_device, get_devices
+
+
+class MemoryKind(enum.IntEnum):
+    """What memory an array lies in."""
+
+    UNKNOWN = 0
+    HOST = 1
+    PINNED = 2
+    CUDA_DEVICE = 3
+    CUDA_MEMPOOL = 4
+    CUDA_MANAGED = 5
+
+
+def memory_kind(one: Any) -> MemoryKind:
+    """What memory an array lies in."""
+    place = one._place
+    kinds = {"cpu": MemoryKind.HOST, "pinned": MemoryKind.PINNED, "managed": MemoryKind.CUDA_MANAGED}
+    kind = kinds.get(place.partition(":")[0])
+    if kind is None:
+        is_pooled = get_device(place).is_mempool_enabled
+        kind = MemoryKind.CUDA_MEMPOOL if is_pooled else MemoryKind.CUDA_DEVICE
+    return kind
 
 
 def _cuda_device(device: DeviceLike) -> Device:

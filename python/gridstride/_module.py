@@ -38,7 +38,7 @@ class ModuleExec(NamedTuple):
 class Module:
     """The kernels and functions of one Python module, and their compile options.
 
-    Attributes: `name`; `options`; `kernels` and `functions` by key, the newest of each key.
+    Attributes: `name`; `options`; `kernels`, `functions` and `structs` by key, the newest of each key.
     """
 
     def __init__(self, name: str) -> None:
@@ -47,6 +47,7 @@ class Module:
         self.options["enable_backward"] = config.enable_backward
         self.kernels: dict[str, Kernel] = {}
         self.functions: dict[str, Function] = {}
+        self.structs: dict[str, type] = {}
 
     def set_options(self, options: Mapping[str, Any]) -> None:
         """Changes options; later launches use them."""
@@ -107,10 +108,15 @@ class Module:
         return f"wp_{self.name}" if self.options["strip_hash"] else f"wp_{self.name}_{self.hash_module().hex()[:7]}"
 
     def mark_modified(self) -> None:
-        """Accepted for compatibility: every launch compares what the kernel is made of."""
+        """Has every kernel compiled anew at its next launch, with the values that it captures then."""
+        for kernel in self.kernels.values():
+            for one in (kernel, *kernel._overloads.values()):
+                one._forget()
+        self.set_options({})
 
     def unload(self) -> None:
-        """Accepted for compatibility: compiled code is freed with its kernels."""
+        """Frees what the kernels were compiled to, as far as nothing holds it; see `mark_modified`."""
+        self.mark_modified()
 
     def __repr__(self) -> str:
         return f"<Module {self.name!r}>"
@@ -147,13 +153,18 @@ def named_module(module: Any, frame: FrameType) -> Module:
 
 
 def load_module(module: Any = None, device: Any = None, recursive: bool = False, block_dim: int | None = None) -> None:
-    """Compiles the kernels of the calling module (or of `module`), with `recursive` its submodules' too."""
+    """Compiles the kernels of the calling module (or of `module`), with `recursive` its submodules' too.
+
+    Raises `RuntimeError` for a named module without kernels and functions, and as `Module.load` does.
+    """
     found = named_module(module, sys._getframe(1))
+    below = [one for name, one in list(_modules.items()) if recursive and name.startswith(f"{found.name}.")]
+    is_ours = found.name.startswith(("gridstride.", "warp."))
+    if module is not None and not is_ours and not any(one.kernels or one.functions for one in [found, *below]):
+        raise RuntimeError(f"module `{found.name}` does not contain any Warp kernels, functions, or structs")
     found.load(device, block_dim)
-    if recursive:
-        for name, one in list(_modules.items()):
-            if name.startswith(f"{found.name}."):
-                one.load(device, block_dim)
+    for one in below:
+        one.load(device, block_dim)
 
 
 def force_load(

@@ -118,6 +118,7 @@ class Kernel:
     def __new__(cls, pyfunc: Callable[..., Any], name: str, annotations: dict[str, Any]) -> Kernel: ...
     @property
     def _signatures(self) -> list[list[Type]]: ...
+    def _forget(self) -> None: ...
     @property
     def _compiled(self) -> list[tuple[int | None, int]]: ...
 
@@ -210,6 +211,9 @@ class KernelFault(RuntimeError):
     array: str | None
     index: tuple[int, ...] | None
     shape: tuple[int, ...] | None
+
+class ExtentError(ValueError):
+    """A launch of more threads along a dimension than the kernel's `tid()` counts."""
 
 class ArgumentError(RuntimeError, TypeError):
     """An argument that a kernel does not take; the text names both, what is expected and what was given."""

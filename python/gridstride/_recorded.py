@@ -6,10 +6,11 @@ caller's to do.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gridstride import _kernel, _launch, _native, _overwrites, config
+from gridstride import _host_graph, _kernel, _launch, _native, _overwrites, config
 from gridstride._builtins import table
 
 tid = table["tid"]
@@ -77,13 +78,20 @@ def is_wanted(dest: Any, *sources: Any) -> bool:
 
     It need not where `dest` only gets its first value, from something without a gradient: that is a constant.
     """
+    if _host_graph.active is not None and memory(dest)._is_host:
+        return True
     if not _native.is_recording():
         return False
     return _native.is_on_tape(memory(dest)) or any(memory(one).grad is not None for one in sources)
 
 
 def copy(dest: Any, src: Any) -> bool:
-    """Copies between arrays of one type and shape, if the tape must have it."""
+    """Copies between arrays of one type and shape, if the tape, or a graph on the CPU, must have it."""
+    if (graph := _captured(dest, src)) is not None:
+        from gridstride import _create
+
+        graph.add("copy", functools.partial(_create.copy, dest, src))
+        return True
     if not is_wanted(dest, src):
         _native.before_write(memory(dest), "a copy")
         return False
@@ -101,7 +109,10 @@ def copy(dest: Any, src: Any) -> bool:
 
 
 def fill(dest: Any, value: Any) -> bool:
-    """Sets every element to a host value of the element type, None for zero, if the tape must have it."""
+    """Sets every element to a host value of the element type, None for zero, if the tape or a graph must have it."""
+    if (graph := _captured(dest)) is not None:
+        graph.add("fill", dest.zero_ if value is None else functools.partial(dest.fill_, value))
+        return True
     if config.verify_autograd_array_access:
         _overwrites.mark_init(memory(dest))
     if not is_wanted(dest):
@@ -113,10 +124,18 @@ def fill(dest: Any, value: Any) -> bool:
     return True
 
 
+def _captured(*arrays: Any) -> _host_graph.HostGraph | None:
+    """The graph on the CPU that must have a write, while one is captured; work that involves a GPU is not its own."""
+    graph = _host_graph.active
+    return graph if graph is not None and all(memory(one)._is_host for one in arrays) else None
+
+
 def function(
     name: str, forward: Callable[[], Any], backward: Callable[[], None], reads: Sequence[Any], out: Any
 ) -> Any:
     """Runs `forward`, which writes to `out`; a tape that records has `backward`, for where it goes back."""
+    if _host_graph.active is not None:
+        return _host_graph.note(name, forward, out)
     if out is None or not is_wanted(out, *reads):
         if out is not None:
             _native.before_write(out, name)

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import struct as layout
 import sys
-from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 from gridstride import _annotations, _logger, _types, _unbuilt
@@ -319,15 +318,20 @@ def _make_struct(cls: type, annotations: dict[str, Any]) -> Any:
 def struct(cls: type | None = None, *, module: Any = None) -> Any:
     """Makes a class with annotations a struct that kernels know. Use as `@wp.struct`.
 
-    `module` is accepted for compatibility. Raises `TypeError` for a field without one fixed type.
+    `module` is the module that lists it, else the class's own. Raises `TypeError` for a field without one fixed type.
     """
+    from gridstride import _module
+
     frame = sys._getframe(1)
-    if cls is None:
-        decorator: Callable[[type], Any] = lambda inner: _make_struct(  # noqa: E731
-            inner, _annotations.of_class(inner, frame)
-        )
-        return decorator
-    return _make_struct(cls, _annotations.of_class(cls, frame))
+
+    def make(inner: type) -> Any:
+        made = _make_struct(inner, _annotations.of_class(inner, frame))
+        home = inner.__module__ if module is None or module == "unique" else module
+        listed = home if isinstance(home, _module.Module) else _module.get_module(home)
+        listed.structs[inner.__qualname__.replace(".", "__").replace("<locals>", "locals")] = made
+        return made
+
+    return make if cls is None else make(cls)
 
 
 def is_struct(dtype: Any) -> bool:

@@ -17,12 +17,26 @@ from gridstride import _device, _runtime_tape
 _print = print
 
 
-def cuda_profiler_start() -> None:
+def cuda_profiler_start(device: _device.DeviceLike = None) -> None:
     """Accepted for compatibility: a profiler of NVIDIA's records from its own start."""
 
 
-def cuda_profiler_stop() -> None:
+def cuda_profiler_stop(device: _device.DeviceLike = None) -> None:
     """Accepted for compatibility."""
+
+
+class ScopedCudaProfiler:
+    """Accepted for compatibility: a `with` block that NVIDIA's profilers record as they do everything."""
+
+    def __init__(self, device: _device.DeviceLike = None) -> None:
+        self.device = _device.get_device(device)
+
+    def __enter__(self) -> ScopedCudaProfiler:
+        cuda_profiler_start(self.device)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        cuda_profiler_stop(self.device)
 
 
 class ScopedTimer:

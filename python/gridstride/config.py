@@ -120,13 +120,15 @@ class _Config(pytypes.ModuleType):
         _native.set_launch_state(
             changes=self._changes,
             # What is to be said of each launch is said in Python.
-            prints=bool(self.print_launches or self.verify_autograd_array_access),
+            prints=bool(self.print_launches or self.verify_autograd_array_access or self._captures),
             verifies=bool(self.verify_cuda),
             blocks=bool(self.enable_cpu_blocks),
         )
 
 
 _changes: int = 0
+# Whether a graph is captured on the CPU.
+_captures: bool = False
 _native.set_launch_state(changes=_changes, prints=print_launches)
 sys.modules[__name__].__class__ = _Config
 

@@ -11,6 +11,7 @@ what crosses devices. All raise `RuntimeError` for arrays whose types or sizes d
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import warnings
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from gridstride import _create, _native, _recorded, _types
+from gridstride import _create, _host_graph, _native, _recorded, _types
 from gridstride._array import array
 from gridstride._coloring import GraphColoringAlgorithm as GraphColoringAlgorithm
 from gridstride._coloring import graph_coloring_assign as graph_coloring_assign
@@ -291,6 +292,23 @@ def array_cast(in_array: array, out_array: array, count: int | None = None) -> N
     _write_back(out_array, target)
 
 
+class AllocatorRmm:
+    """Makes arrays of a CUDA device from the pool of RAPIDS' memory manager; for `wp.set_device_allocator`.
+
+    Raises `ImportError` where the package `rmm` is not installed.
+    """
+
+    def __init__(self) -> None:
+        import rmm
+
+        self._rmm = rmm
+
+    def allocate(self, n_bytes: int, device: Any = None) -> Any:
+        """A buffer of that size."""
+        return self._rmm.DeviceBuffer(size=n_bytes)
+
+
+@_host_graph.noted
 def radix_sort_pairs(keys: array, values: array, count: int, begin_bit: int = 0, end_bit: int | None = None) -> None:
     """Sorts the first `count` keys, and their values with them: stable, ascending, every NaN last.
 
@@ -339,6 +357,7 @@ def _bits(keys: np.ndarray, begin_bit: int, end_bit: int | None) -> np.ndarray:
     return (raw >> raw.dtype.type(begin_bit)) & mask
 
 
+@_host_graph.noted
 def segmented_sort_pairs(
     keys: array,
     values: array,
@@ -395,6 +414,9 @@ def runlength_encode(
     value_count: int | None = None,
 ) -> Any:
     """Writes each run's value and length; gives the number of runs, or writes it to `run_count`."""
+    if _host_graph.active is not None:
+        again = functools.partial(runlength_encode, values, run_values, run_lengths, run_count, value_count)
+        return _host_graph.note("runlength_encode", again, run_count)
     count = values.size if value_count is None else value_count
     if count < 0:
         raise RuntimeError(f"value_count must be non-negative, got {count}")

@@ -1,7 +1,10 @@
 """Kernels, functions and modules as objects, before anything is compiled."""
 
+import importlib
+import sys
 from typing import Any
 
+import numpy as np
 import pytest
 
 import gridstride as wp
@@ -165,3 +168,55 @@ def test_every_name_of_the_kernel_language_is_there():
         assert getattr(wp, name).__gs_builtin__ == name
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         wp.nothing  # noqa: B018
+
+
+def test_a_function_that_is_defined_anew_is_in_the_kernels_that_call_it(tmp_path):
+    path = tmp_path / "cells.py"
+    first = """
+import gridstride as wp
+import inner
+
+
+@wp.func
+def factor(x: float):
+    return 2.0 * x
+
+
+@wp.func
+def scaled(x: float):
+    return factor(x) + inner.offset()
+
+
+@wp.kernel
+def scale(a: wp.array(dtype=float)):
+    a[0] = scaled(a[0])
+"""
+    (tmp_path / "inner.py").write_text("import gridstride as wp\n\n\n@wp.func\ndef offset():\n    return 0.5\n")
+    path.write_text(first)
+    sys.path.insert(0, str(tmp_path))
+    try:
+        module = importlib.import_module("cells")
+        inner = importlib.import_module("inner")
+        launched = lambda: result(module.scale)  # noqa: E731
+        assert launched() == 2.5
+        command = wp.launch(module.scale, dim=1, inputs=[wp.ones(1, dtype=float)], record_cmd=True)
+        command.launch()
+        cell = "import gridstride as wp\n\n\n@wp.func\ndef factor(x: float):\n    return 3.0 * x\n"
+        (tmp_path / "cell.py").write_text(cell)
+        exec(compile(cell, str(tmp_path / "cell.py"), "exec"), module.__dict__)
+        assert launched() == 3.5
+        (tmp_path / "inner.py").write_text("import gridstride as wp\n\n\n@wp.func\ndef offset():\n    return 10.25\n")
+        importlib.reload(inner)
+        assert launched() == 13.25
+        command.launch()
+        np.testing.assert_array_equal(command.params[0].numpy(), [17.75])
+    finally:
+        sys.path.remove(str(tmp_path))
+        for name in ("cells", "inner"):
+            sys.modules.pop(name, None)
+
+
+def result(kernel) -> float:
+    a = wp.ones(1, dtype=float)
+    wp.launch(kernel, dim=1, inputs=[a])
+    return float(a.numpy()[0])

@@ -159,6 +159,11 @@ impl Activity {
                         changed |= !std::mem::replace(&mut self.is_useful[value.index()], true);
                     }
                 }
+                Op::Return => {
+                    for value in &inst.operands {
+                        changed |= !std::mem::replace(&mut self.is_useful[value.index()], true);
+                    }
+                }
                 _ if inst.results.iter().any(|v| self.is_useful[v.index()])
                     || inst.op == Op::Call && inst.operands.iter().any(|&v| self.is_counted(func, v)) =>
                 {

@@ -73,7 +73,8 @@ pub fn reverse(module: &Module, custom: &[CustomGradient], request: &Request) ->
     let mut module = module.clone();
     let forward = forward(&module);
     let customs = Customs::of(&mut module, custom);
-    let primal = prepare(&module, &customs, request);
+    let Some(kernel) = module.kernel() else { panic!("no kernel to differentiate:\n{module}") };
+    let primal = prepare(&module, &customs, kernel, Some(request));
     refuse_blocks(&primal)?;
     let aliases = Aliases { params_overlap: request.overlap };
     let volatile = Volatile::of(&primal, aliases, &customs);
@@ -103,24 +104,24 @@ pub fn reverse(module: &Module, custom: &[CustomGradient], request: &Request) ->
     Ok(Adjoint { module: whole.in_module(out), facts, primer, measure, tapes })
 }
 
-/// What is known of a kernel that is differentiated.
-struct Whole {
-    module: Module,
-    primal: Function,
-    aliases: Aliases,
-    volatile: Volatile,
-    activity: Activity,
-    customs: Customs,
-    rank: u32,
+/// What is known of a kernel or function that is differentiated.
+pub(crate) struct Whole {
+    pub(crate) module: Module,
+    pub(crate) primal: Function,
+    pub(crate) aliases: Aliases,
+    pub(crate) volatile: Volatile,
+    pub(crate) activity: Activity,
+    pub(crate) customs: Customs,
+    pub(crate) rank: u32,
 }
 
-/// A kernel that sweeps made.
-struct Swept {
-    func: Function,
-    refused: Vec<Diagnostic>,
-    atomics: Vec<(InstId, InstId)>,
-    extremes: Vec<Root>,
-    tapes: Vec<SharedTape>,
+/// What sweeps made.
+pub(crate) struct Swept {
+    pub(crate) func: Function,
+    pub(crate) refused: Vec<Diagnostic>,
+    pub(crate) atomics: Vec<(InstId, InstId)>,
+    pub(crate) extremes: Vec<Root>,
+    pub(crate) tapes: Vec<SharedTape>,
 }
 
 impl Whole {
@@ -162,7 +163,12 @@ impl Whole {
     }
 
     /// Types of the tapes in shared memory, if any of them is needed; else their parameters go.
-    fn used_tapes(&self, out: &mut Function, tapes: &[SharedTape], refused: &mut Vec<Diagnostic>) -> Vec<Type> {
+    pub(crate) fn used_tapes(
+        &self,
+        out: &mut Function,
+        tapes: &[SharedTape],
+        refused: &mut Vec<Diagnostic>,
+    ) -> Vec<Type> {
         let is_loaded = |tape: &SharedTape| {
             listed(out).any(|(_, inst)| inst.op == Op::Load && Some(inst.operands[0]) == tape.array)
         };
@@ -239,22 +245,24 @@ fn forward(module: &Module) -> Function {
     module.funcs.swap_remove(kernel.index())
 }
 
-/// The kernel with all calls inlined but those with gradients of the user's, in the form that is differentiated.
-fn prepare(module: &Module, customs: &Customs, request: &Request) -> Function {
+/// A kernel or function with all calls inlined but those with gradients of the user's, in the form that is
+/// differentiated. `request` is that of a kernel.
+pub(crate) fn prepare(module: &Module, customs: &Customs, of: FuncRef, request: Option<&Request>) -> Function {
     let mut module = module.clone();
     let _ = transform::inline_calls_except(&mut module, &|callee| customs.stays(callee));
-    let Some(kernel) = module.kernel() else { panic!("no kernel to differentiate:\n{module}") };
-    let func = &mut module.funcs[kernel.index()];
+    let func = &mut module.funcs[of.index()];
     for _ in 0..2 {
         for (_, pass) in transform::PASSES {
             let _ = pass(func);
         }
     }
-    let _ = transform::demote_used_atomics(func, request.rank, !request.overlap);
+    if let Some(request) = request {
+        let _ = transform::demote_used_atomics(func, request.rank, !request.overlap);
+    }
     structure(func);
     let _ = transform::eliminate_dead_code(func);
-    check(&module, kernel);
-    module.funcs.swap_remove(kernel.index())
+    check(&module, of);
+    module.funcs.swap_remove(of.index())
 }
 
 fn check(module: &Module, kernel: FuncRef) {
@@ -291,7 +299,7 @@ impl Sweep<'_> {
         self.forward(primal.body, n, Mode { is_first: true, is_nested: false, is_reversed });
         if self.only_counts {
             self.store_counts();
-            return self.end();
+            return self.end(&[]);
         }
         self.reverse(primal.body, n);
         for (param, adjoint) in totals {
@@ -300,11 +308,11 @@ impl Sweep<'_> {
                 Place::element(adjoint, zero, primal.ty(param)).add(&mut self.b, d);
             }
         }
-        self.end();
+        self.end(&[]);
     }
 
-    fn end(&mut self) {
-        self.b.ret(&[]);
+    pub(crate) fn end(&mut self, results: &[Value]) {
+        self.b.ret(results);
         let body = self.b.func.body;
         let entry = std::mem::take(&mut self.entry);
         self.b.func.regions[body.index()].insts.splice(0..0, entry);

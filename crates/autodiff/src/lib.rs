@@ -25,6 +25,8 @@
 //! run would load differently; [`activity`] what derivatives flow through; [`sweep`], [`tape`] and [`kept`] copy the computation,
 //! [`reverse`](mod@reverse), [`linear`] and [`access`] add the adjoints, and what turns out not to be needed is removed.
 //!
+//! [`differentiate`] makes the derivative of a function that a kernel calls.
+//!
 //! [`forward`](mod@forward) is forward mode: a kernel that computes tangents beside values, from the same table.
 //!
 //! Griewank & Walther, "Evaluating Derivatives" (2008).
@@ -35,6 +37,7 @@ mod adjoint;
 mod custom;
 mod extremes;
 mod forward;
+mod function;
 mod kept;
 mod linear;
 mod memory;
@@ -48,3 +51,4 @@ mod trips;
 
 pub use adjoint::{Adjoint, Fact, Request, adjoint_params, reverse};
 pub use forward::forward;
+pub use function::differentiate;

@@ -17,8 +17,8 @@ pub use host::{
 };
 pub use rules::Dialect;
 
-use diagnostics::{Diagnostic, SourceMap};
-use ir::{CustomGradient, Module};
+use diagnostics::{Diagnostic, SourceMap, Span};
+use ir::{CustomGradient, FuncRef, Module};
 
 /// How a kernel is to be lowered.
 #[derive(Clone, Debug)]
@@ -71,6 +71,18 @@ pub struct Lowered {
     pub launch_rank: u32,
     /// With [`Options::gradients`]: the functions whose gradients the user gives.
     pub custom: Vec<CustomGradient>,
+    /// Functions without a body, each of which is to be the derivative of another, in the order in which they can be.
+    pub derivatives: Vec<Derivative>,
+}
+
+/// A function that is to give the derivatives of another's result, or of the sum of its results, for each parameter of
+/// floats.
+#[derive(Clone, Copy, Debug)]
+pub struct Derivative {
+    pub func: FuncRef,
+    pub of: FuncRef,
+    /// Where it is called.
+    pub span: Span,
 }
 
 /// Every mistake found in a kernel and the functions it calls; never empty.

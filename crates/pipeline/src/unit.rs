@@ -6,7 +6,7 @@ use crate::counters::{Phase, record, timed};
 use crate::writes::{indexed_dimensions, written_params};
 use autodiff::{Adjoint, Fact, Request};
 use diagnostics::SourceMap;
-use frontend::{Custom, Extended, FuncSource, Host, HostArgument, HostValue, ObjectId, Options, Rejected};
+use frontend::{Custom, Derivative, Extended, FuncSource, Host, HostArgument, HostValue, ObjectId, Options, Rejected};
 use ir::{Const, CustomGradient, FuncRef, Function, FunctionKind, Module, Site, Type};
 use runtime::abi::MAX_RANK;
 use std::cell::Cell;
@@ -105,7 +105,24 @@ pub fn lower(
     let reading = host.reading.get();
     record(Phase::Captured, reading);
     record(Phase::Inferred, start.elapsed().saturating_sub(reading));
-    lowered
+    with_derivatives(lowered?)
+}
+
+/// Gives the derivatives that a kernel or function calls their bodies.
+pub fn with_derivatives(mut lowered: frontend::Lowered) -> Result<frontend::Lowered, Rejected> {
+    for Derivative { func, of, span } in std::mem::take(&mut lowered.derivatives) {
+        let module = &mut lowered.module;
+        match autodiff::differentiate(module, &lowered.custom, of, &module.func(func).name) {
+            Ok(made) => module.funcs[func.index()] = made,
+            Err(mut diagnostics) => {
+                for diagnostic in diagnostics.iter_mut().filter(|diagnostic| diagnostic.span.is_none()) {
+                    diagnostic.span = span;
+                }
+                return Err(Rejected { diagnostics, sources: lowered.sources });
+            }
+        }
+    }
+    Ok(lowered)
 }
 
 /// A kernel's optimized IR.
@@ -140,7 +157,7 @@ pub fn build_adjoint(
     // What the kernel checks it has checked when it ran.
     let unchecked = Options { checked: false, check_bounds: false, check_finite: false, ..options.clone() };
     let options = Options { gradients: true, ..unchecked };
-    let frontend::Lowered { module, sources, launch_rank, custom } = lower(host, kernel, arg_types, &options)?;
+    let frontend::Lowered { module, sources, launch_rank, custom, .. } = lower(host, kernel, arg_types, &options)?;
     if part == Part::Tangent {
         return tangent(&module, &custom, request, Context { sources, launch_rank });
     }
@@ -160,7 +177,7 @@ pub fn build_adjoint(
                 Part::Tangent | Part::TangentOfAdjoint(_) => None,
             };
             let module = module.unwrap_or_else(|| panic!("the gradient has no part {part:?}"));
-            let lowered = frontend::Lowered { module, sources, launch_rank, custom };
+            let lowered = frontend::Lowered { module, sources, launch_rank, custom, derivatives: Vec::new() };
             Ok(Unit { facts, has_primer, tapes, ..optimize_for(lowered, !request.overlap) })
         }
         Err(diagnostics) => Err(Rejected { diagnostics, sources }),
@@ -176,7 +193,8 @@ fn tangent(module: &Module, custom: &[CustomGradient], request: &Request, contex
     let Context { sources, launch_rank } = context;
     match autodiff::forward(module, custom, request) {
         Ok(module) => {
-            let lowered = frontend::Lowered { module, sources, launch_rank, custom: Vec::new() };
+            let (custom, derivatives) = (Vec::new(), Vec::new());
+            let lowered = frontend::Lowered { module, sources, launch_rank, custom, derivatives };
             Ok(optimize_for(lowered, !request.overlap))
         }
         Err(diagnostics) => Err(Rejected { diagnostics, sources }),

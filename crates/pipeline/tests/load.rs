@@ -22,7 +22,13 @@ fn unit(constant: &str) -> Unit {
          }}"
     );
     let module = ir::parse::parse_module(&text).unwrap_or_else(|error| panic!("{error:?}"));
-    optimize(Lowered { module, sources: Default::default(), launch_rank: 1, custom: Vec::new() })
+    optimize(Lowered {
+        module,
+        sources: Default::default(),
+        launch_rank: 1,
+        custom: Vec::new(),
+        derivatives: Vec::new(),
+    })
 }
 
 /// Runs code over `values` with a stride in elements.

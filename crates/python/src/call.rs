@@ -105,6 +105,7 @@ fn module(function: &Bound<'_, PyAny>, name: &str, types: &[Type], names: Vec<St
         frontend::warp::lower_function(&host, host.register(function), types, &options)
     };
     host.interrupted()?;
+    let lowered = lowered.and_then(pipeline::with_derivatives);
     let lowered = lowered.map_err(|rejected| Failure::rejected("function", name, &rejected).raise(py))?;
     let module = Arc::new(lowered.module);
     if is_builtin {

@@ -21,6 +21,13 @@ pyo3::create_exception!(
     "A check that failed while a kernel ran. Attributes: kind, kernel, file, line, thread, array, index, shape."
 );
 
+pyo3::create_exception!(
+    gridstride._native,
+    ExtentError,
+    PyValueError,
+    "A launch of more threads along a dimension than the kernel's `tid()` counts."
+);
+
 /// A kernel that failed to compile, kept so that every launch of it raises the same error.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
@@ -68,8 +75,10 @@ impl Failure {
 fn compile_error_type<'py>(py: Python<'py>, code: &str) -> PyResult<Bound<'py, PyType>> {
     static CLASSES: [PyOnceLock<Py<PyType>>; 4] = [const { PyOnceLock::new() }; 4];
     let (index, name, base) = match code {
-        "type-mismatch" | "argument-type" | "not-an-index" | "not-a-condition" | "not-a-value" | "not-callable"
-        | "not-iterable" | "not-subscriptable" => (0, "CompileTypeError", py.get_type::<PyTypeError>()),
+        "type-mismatch" | "return-mismatch" | "kernel-return" | "argument-type" | "not-an-index"
+        | "not-a-condition" | "not-a-value" | "not-callable" | "not-iterable" | "not-subscriptable" => {
+            (0, "CompileTypeError", py.get_type::<PyTypeError>())
+        }
         "argument-count" | "index-range" | "literal-range" | "slice-step" | "static-index" | "unpack-count"
         | "wrong-arguments" | "zero-step" => (1, "CompileValueError", py.get_type::<PyValueError>()),
         "unknown-attribute" | "unknown-method" => (2, "CompileAttributeError", py.get_type::<PyAttributeError>()),
@@ -111,6 +120,14 @@ pub(crate) fn argument_error_type(py: Python<'_>) -> PyResult<&Bound<'_, PyType>
         Ok::<_, PyErr>(class.cast_into::<PyType>()?.unbind())
     })?;
     Ok(class.bind(py))
+}
+
+/// Raises an error. One of compiling shows the user's frames alone, so that whoever keeps it keeps no kernel.
+pub(crate) fn restore(py: Python<'_>, error: PyErr) {
+    if error.is_instance_of::<CompileError>(py) {
+        error.set_traceback(py, None);
+    }
+    error.restore(py);
 }
 
 pub(crate) fn argument_error(py: Python<'_>, message: String) -> PyErr {

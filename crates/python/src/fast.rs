@@ -7,7 +7,7 @@
 
 use crate::bytes::Reach;
 use crate::cuda::{self, Queue};
-use crate::errors::guarded;
+use crate::errors::{guarded, restore};
 use crate::function::Kernel;
 use crate::items::{Items, is_block, plain_grid};
 use crate::launch::{Device, Grid, Job, KERNELS, RELEASE_THREADS};
@@ -201,7 +201,7 @@ pub(crate) unsafe fn slow_call(function: *mut PyObject, first: *mut PyObject, ca
     };
     made.unwrap_or_else(|error: PyErr| {
         // SAFETY: the caller's promise.
-        error.restore(unsafe { Python::assume_attached() });
+        restore(unsafe { Python::assume_attached() }, error);
         null_mut()
     })
 }

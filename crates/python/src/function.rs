@@ -124,6 +124,16 @@ impl Kernel {
         all.map(|signature| signature.types.iter().map(|&ty| PyIrType(ty)).collect()).collect()
     }
 
+    /// Forgets what was compiled: what it calls was defined anew.
+    fn _forget(&self) {
+        let lock = |signatures: &Mutex<Vec<Arc<Signature>>>| {
+            signatures.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+        };
+        for signature in self.closed.iter().cloned().chain(lock(&self.open)).chain(lock(&self.adjoints)) {
+            signature.forget();
+        }
+    }
+
     /// What it is compiled for: the number of a CUDA device, None for the CPU, and the threads of a block.
     #[getter]
     fn _compiled(&self) -> Vec<(Option<u32>, u32)> {

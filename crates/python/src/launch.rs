@@ -2,7 +2,7 @@
 
 use crate::bytes::Reach;
 use crate::cuda::{self, CudaReady, CudaStream};
-use crate::errors::guarded;
+use crate::errors::{ExtentError, guarded};
 use crate::fault::{Launched, fault_error};
 use crate::function::Kernel;
 use crate::options::CompileOptions;
@@ -449,10 +449,11 @@ pub(crate) fn check_extents(
     for (dim, extent) in grid.bounds.extents.iter().enumerate().filter(|(_, extent)| is_large(extent)) {
         if unit.indexed[dim] {
             let name = &kernel.get().name;
-            return Err(PyValueError::new_err(format!(
+            let message = format!(
                 "kernel `{name}` uses `tid()` with extent {extent} in dimension {dim}; 32-bit indices count to {MOST}: \
                  split the launch, or use more dimensions"
-            )));
+            );
+            return Err(ExtentError::new_err(message));
         }
     }
     Ok(())

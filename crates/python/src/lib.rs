@@ -213,6 +213,7 @@ fn native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<tape::Tape>()?;
     m.add("CompileError", py.get_type::<errors::CompileError>())?;
     m.add("KernelFault", py.get_type::<errors::KernelFault>())?;
+    m.add("ExtentError", py.get_type::<errors::ExtentError>())?;
     m.add("ArgumentError", errors::argument_error_type(py)?)?;
     m.add_function(wrap_pyfunction!(launch::launch, m)?)?;
     m.add_function(wrap_pyfunction!(blocks::launch_blocks, m)?)?;

@@ -113,6 +113,12 @@ impl Signature {
         Signature { types, slots, n_words, variants, places: OnceLock::new(), facts: Mutex::default() }
     }
 
+    /// Forgets what was compiled.
+    pub(crate) fn forget(&self) {
+        self.variants.forget();
+        self.facts.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clear();
+    }
+
     /// Packs all arguments for a launch that can use memory within `reach`.
     pub(crate) fn pack(
         &self,

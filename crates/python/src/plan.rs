@@ -288,6 +288,14 @@ impl Variants {
         on_cpu.chain(on_gpus.map(|(key, cuda, _)| (Some(cuda.ordinal), block(key)))).collect()
     }
 
+    /// From now on everything is made anew.
+    pub(crate) fn forget(&self) {
+        lock(&self.units).clear();
+        let mut retired = lock(&self.retired);
+        retired.codes.extend(lock(&self.codes).drain(..).map(|(.., code)| code));
+        retired.cuda.extend(lock(&self.cuda).drain(..).map(|(.., code)| code));
+    }
+
     /// From now on launches run this unit. What compiled code there is stays, for who runs it.
     pub(crate) fn install(&self, key: UnitKey, unit: Arc<Unit>) {
         lock(&self.units).insert(0, (key, Ok(unit)));

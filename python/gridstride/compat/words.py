@@ -15,11 +15,39 @@ from typing import Any
 
 from gridstride import _native
 
+_NO_RESULTS = (
+    "Warp kernels cannot return values. Write results to output arguments, and omit the return annotation or use "
+    "`-> None`."
+)
+_NOT_STATIC = (
+    r"Error evaluating static expression: \1. Make sure all variables used in the static expression are constant."
+)
+
 # Code of the mistake, pattern of Gridstride's report, and what Warp makes of the parts.
 _WORDS = [
     ("slice-step", r"slice step cannot be zero", "Slice step cannot be zero"),
     ("too-many-indices", r"found \d+ indices", "Incorrect number of indices specified for array indexing"),
-    ("unknown-attribute", r"`(.+)` has no `(\w+)`", r"`\2` is not an attribute of '\1'"),
+    ("unknown-name", r"`(\w+)` is not defined", r"Referencing undefined symbol: \1"),
+    (
+        "unknown-attribute",
+        r"the type `(\w+)` has no `(\w+)`",
+        r"`\2` is not an attribute of '<class 'warp._src.types.\1'>'",
+    ),
+    (
+        "unknown-attribute",
+        r"`(.+)` has no `(\w+)`",
+        r"`\2` is not an attribute of '\1'; Could not find function \1.\2 as a built-in or user-defined function",
+    ),
+    ("static-failed", r"`static` raised NameError: (name '\w+' is not defined)", _NOT_STATIC),
+    ("static-failed", r"`static` raised \w+: (.*)", r"Error evaluating static expression: \1"),
+    ("return-mismatch", r"the (function .*)", r"The \1."),
+    ("kernel-return", r"a kernel cannot return", _NO_RESULTS),
+    ("not-subscriptable", r"`array\(dtype=", "Invalid external reference type: <class 'warp._src.types.array'>"),
+    (
+        "launch-extent",
+        r"kernel `\w+` uses `tid\(\)` with extent (\d+) in dimension (\d+)",
+        r"Warp cannot launch a kernel using wp.tid() with extent \1 in dimension \2",
+    ),
     (
         "static-index",
         r"bounds of an unpacked slice must be constants",
@@ -63,6 +91,16 @@ _WORDS = [
     ),
     (
         "argument",
+        r"argument \d+ `(\w+)`: expected (\w+), got None",
+        r"argument '\1' expects \2 but got None",
+    ),
+    (
+        "argument",
+        r"argument \d+ `(\w+)`: expected ((?:vec|mat|quat|transform)\w*), got (?:int|float)",
+        r"argument '\1' expects \2 but got a single value",
+    ),
+    (
+        "argument",
         r"argument \d+ `(\w+)`: expected (\w*array)\b.*, got (.+)",
         r"argument '\1' expects an array of type \2, but passed value has type \3",
     ),
@@ -80,12 +118,13 @@ def in_warps_words(code: str, report: str) -> str | None:
 
 def _text(error: Any) -> str:
     text = BaseException.__str__(error)
-    code = getattr(error, "diagnostics", [("argument",)])[0][0]
+    code = "launch-extent" if isinstance(error, _native.ExtentError) else "argument"
+    code = getattr(error, "diagnostics", [(code,)])[0][0]
     words = in_warps_words(code, text)
     return text if words is None else f"{text}\n\nWarp says: {words}"
 
 
 def install() -> None:
     """Makes errors end with Warp's words."""
-    for kind in (_native.CompileError, _native.ArgumentError):
+    for kind in (_native.CompileError, _native.ArgumentError, _native.ExtentError):
         kind.__str__ = _text

@@ -216,7 +216,7 @@ pub(crate) fn compare(lower: &mut Lower<'_, '_>, op: CmpOp, a: &Operand, b: &Ope
 }
 
 /// Compares numbers of any types by their values: a negative number is below every unsigned one.
-fn ordered(lower: &mut Lower<'_, '_>, op: Op, (x, s): (Value, Scalar), (y, t): (Value, Scalar)) -> Value {
+pub(crate) fn ordered(lower: &mut Lower<'_, '_>, op: Op, (x, s): (Value, Scalar), (y, t): (Value, Scalar)) -> Value {
     let is_float = s.is_float() || t.is_float();
     let common = match types::unify(Type::scalar(s), Type::scalar(t)).and_then(Type::as_scalar) {
         Some(scalar) if scalar.is_float() == is_float => Some(scalar),

@@ -31,6 +31,8 @@ mod record;
 mod types;
 mod warps;
 
+pub(crate) use arithmetic::ordered;
+
 pub(crate) use array::ELLIPSIS;
 pub(crate) use builtins::library_name;
 pub(crate) use complex::literal as complex_literal;

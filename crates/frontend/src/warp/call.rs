@@ -61,6 +61,7 @@ impl Lower<'_, '_> {
                     self.store_outputs(&name, call, result, span)
                 }
             },
+            Operand::Derivative(of) => self.call_derivative(&of, args, span),
             Operand::Method(base, name) => match self.rules.method {
                 Some(method) => method(self, &base, &name, args, span),
                 None => self.method(&base, &name, args, span),

@@ -16,7 +16,7 @@ use super::argument::Argument;
 use super::instance::Callee;
 use super::lower::Result;
 use super::unit::{Returns, Unit};
-use crate::{Custom, ObjectId, ParamSource, Passing};
+use crate::{Custom, ObjectId, ParamSource, Passing, TypePattern};
 use diagnostics::{Diagnostic, Span};
 use ir::{CustomGradient, FuncRef, FunctionKind, Scalar, Type, TypeKind};
 use ruff_python_ast::visitor::transformer::{Transformer, walk_expr};
@@ -83,6 +83,12 @@ impl Unit<'_> {
         let mut arguments = pending.arguments.clone();
         arguments.extend(pending.returns.types.iter().map(|&ty| Argument::Value(ty)));
         callee.accumulators = Some(Vec::new());
+        // The gradient function gives adjoints, not what its parameters hold in the end.
+        for param in &mut callee.params {
+            if let Some(TypePattern::Ref(inner)) = &param.annotation {
+                param.annotation = Some((**inner).clone());
+            }
+        }
         let params = callee.params[..n].to_vec();
         for (param, argument) in params.iter().zip(&pending.arguments) {
             let &Argument::Value(ty) = argument else { continue };
@@ -100,8 +106,7 @@ impl Unit<'_> {
     fn further(&mut self, callee: &Callee, arguments: &[Argument]) -> Result<(FuncRef, Returns)> {
         let name = self.free_name(&callee.name);
         let (func, returns) = self.lower(callee, name, FunctionKind::Function, arguments)?;
-        self.module.funcs.push(func);
-        Ok((FuncRef(self.module.funcs.len() as u32 - 1), returns))
+        Ok((self.add(func), returns))
     }
 
     fn refuse_signature(&mut self, callee: &Callee, found: String, expected: usize, role: &str) -> super::Reported {
@@ -115,7 +120,7 @@ impl Unit<'_> {
         super::Reported
     }
 
-    fn name_span(&mut self, callee: &Callee) -> Span {
+    pub(crate) fn name_span(&mut self, callee: &Callee) -> Span {
         let file = self.sources.add(callee.parsed.file.clone());
         let range = callee.def(&callee.parsed).name.range;
         Span { file, start: range.start().into(), end: range.end().into() }

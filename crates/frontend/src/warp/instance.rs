@@ -99,6 +99,10 @@ impl Callee {
         found.unwrap_or_else(|| panic!("`{}` was found before", self.name))
     }
 
+    pub(crate) fn is_return_annotated(&self) -> bool {
+        self.returns.is_some()
+    }
+
     /// The return types, where the annotation names them.
     pub(crate) fn return_types(&self) -> Option<Vec<Type>> {
         match self.returns.as_ref()? {
@@ -382,7 +386,7 @@ impl Lower<'_, '_> {
                 self.unit.sizes.resize(self.unit.module.funcs.len(), 1);
                 self.unit.sizes.push(size);
                 self.unit.module.funcs.push(func);
-                if let (Scope::Host(object), true) = (&callee.scope, self.unit.options.gradients) {
+                if let Scope::Host(object) = &callee.scope {
                     let (object, arguments, returns) = (*object, arguments.to_vec(), returns.clone());
                     self.unit.pending.push(Pending { func: reference, object, arguments, returns });
                 }

@@ -3,6 +3,7 @@
 use super::branch::Joined;
 use super::operand::Operand;
 use super::unit::Unit;
+use super::unroll::Unrolled;
 use crate::rules::Rules;
 use crate::source::ParsedFile;
 use crate::{HostValue, ObjectId};
@@ -111,6 +112,7 @@ pub(crate) struct Lower<'u, 'h> {
     pub(crate) parsed: Arc<ParsedFile>,
     pub(crate) names: Names,
     pub(crate) loops: Vec<LoopFrame>,
+    pub(crate) unrolled: Vec<Unrolled>,
     pub(crate) is_kernel: bool,
     /// Where each name is read, as byte offsets.
     pub(crate) reads: Rc<Vec<(String, u32)>>,
@@ -122,6 +124,8 @@ pub(crate) struct Lower<'u, 'h> {
     pub(crate) written: Vec<(usize, String, Operand)>,
     /// What the function returns: fixed by an annotation or by the first `return`.
     pub(crate) returns: Option<Vec<Type>>,
+    /// Whether `returns` is what an annotation says.
+    pub(crate) is_annotated: bool,
     /// Whether the function returns a tuple, even one of a single item.
     pub(crate) returns_tuple: bool,
     /// Types that later `return`s ask for: the body is walked again with them.

@@ -17,6 +17,7 @@ mod attribute;
 pub(crate) mod branch;
 pub(crate) mod builtins;
 pub(crate) mod call;
+mod derivative;
 pub(crate) mod expression;
 mod gradient;
 pub(crate) mod instance;
@@ -32,6 +33,7 @@ pub(crate) mod scan;
 mod statement;
 pub(crate) mod subscript;
 mod unit;
+mod unroll;
 
 pub(crate) use builtins::is_builtin;
 pub use builtins::names as builtin_names;

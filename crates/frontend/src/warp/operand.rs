@@ -17,6 +17,8 @@ pub(crate) enum Operand {
     Shape(Value),
     /// A method of a value or object that waits for its call: `m.transpose`.
     Method(Box<Operand>, String),
+    /// The derivative of a function, which waits for its call: `grad(f)`.
+    Derivative(Box<Operand>),
     /// A slice that stands in a subscript.
     Slice(Box<[Operand; 3]>),
 }
@@ -96,7 +98,7 @@ impl Lower<'_, '_> {
                 let (_, rank) = self.func.ty(*array).as_array()?;
                 Some(Type::tuple(vec![Type::scalar(self.rules.extent); rank as usize]))
             }
-            Operand::Method(..) | Operand::Slice(_) => None,
+            Operand::Method(..) | Operand::Derivative(_) | Operand::Slice(_) => None,
         }
     }
 
@@ -128,7 +130,7 @@ impl Lower<'_, '_> {
                 let items = self.items(operand, span)?;
                 self.value(&Operand::Tuple(items), span)
             }
-            Operand::Method(..) | Operand::Slice(_) => {
+            Operand::Method(..) | Operand::Derivative(_) | Operand::Slice(_) => {
                 let what = self.describe(operand);
                 Err(self.error("not-a-value", span, format!("{what} is not a value that a kernel can hold")))
             }
@@ -259,6 +261,7 @@ impl Lower<'_, '_> {
             Operand::Static(HostValue::Object(object)) => format!("`{}`", self.unit.host.describe(*object)),
             Operand::Method(_, name) => format!("the method `{name}`"),
             Operand::Slice(_) => "a slice".into(),
+            Operand::Derivative(of) => format!("the derivative of {}", self.describe(of)),
             _ => match self.type_of(operand) {
                 Some(ty) => format!("`{}`", self.name_of(ty)),
                 None => "a tuple".into(),

@@ -93,23 +93,6 @@ impl Lower<'_, '_> {
         self.unrolled(stmt, items)
     }
 
-    /// A loop over items known while lowering: the body once an item.
-    pub(crate) fn unrolled(&mut self, stmt: &StmtFor, items: Vec<Operand>) -> Result<()> {
-        let span = self.span_of(&*stmt.iter);
-        if scan::has_jump(&stmt.body) {
-            let message = "`break` and `continue` cannot be used in a loop that is unrolled while compiling";
-            return Err(self.error("unrolled-jump", span, message));
-        }
-        for item in items {
-            if self.is_terminated() {
-                break;
-            }
-            self.assign(&stmt.target, item, span)?;
-            self.body(&stmt.body);
-        }
-        Ok(())
-    }
-
     pub(crate) fn changed_names(&self, body: &[Stmt], target: Option<&StmtFor>) -> Vec<String> {
         let mut assigned = scan::assigned(body);
         self.add_referenced(body, &mut assigned);

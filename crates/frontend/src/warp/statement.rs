@@ -3,14 +3,15 @@
 use super::lower::{Binding, Lower, Result};
 use super::operand::Operand;
 use crate::HostValue;
-use ir::{Op, Site, SiteKind, Type};
+use diagnostics::Span;
+use ir::{Op, Site, SiteKind, Type, Value};
 use ruff_python_ast::{Expr, Stmt, StmtAssert, StmtAssign, StmtRaise, StmtReturn};
 
 impl Lower<'_, '_> {
     pub(crate) fn body(&mut self, body: &[Stmt]) {
         for stmt in body {
             // What follows a `return` or `break` never runs.
-            if self.is_terminated() {
+            if self.is_terminated() || self.has_jumped() {
                 return;
             }
             let span = self.span_of(stmt);
@@ -55,6 +56,9 @@ impl Lower<'_, '_> {
             Stmt::Break(_) | Stmt::Continue(_) => {
                 let op = if let Stmt::Break(_) = stmt { Op::Break } else { Op::Continue };
                 let span = self.span_of(stmt);
+                if self.is_unrolled() {
+                    return self.jump_unrolled(op, span);
+                }
                 if self.loops.is_empty() {
                     return Err(self.error("jump-outside-loop", span, format!("`{}` outside a loop", op.name())));
                 }
@@ -141,7 +145,18 @@ impl Lower<'_, '_> {
             return Ok(());
         };
         if types.len() != items.len() {
-            let message = format!("this `return` gives {} values where another gives {}", items.len(), types.len());
+            let counted = |n: usize| if n == 1 { "1 value".to_owned() } else { format!("{n} values") };
+            let (given, name) = (counted(items.len()), &self.func.name);
+            let message = if self.is_annotated && types.len() > 1 {
+                let n = types.len();
+                format!(
+                    "`{name}` has its return type annotated as a tuple of {n} elements but the code returns {given}"
+                )
+            } else if self.is_annotated {
+                format!("`{name}` has its return type annotated as one value but the code returns {given}")
+            } else {
+                format!("this `return` gives {given} where another gives {}", types.len())
+            };
             return Err(self.error("return-mismatch", span, message));
         }
         if let Some(promote) = self.rules.promote {
@@ -155,11 +170,31 @@ impl Lower<'_, '_> {
         }
         let mut values = Vec::new();
         for (item, &ty) in items.iter().zip(&types) {
-            values.push(self.value_as(item, ty, span)?);
+            values.push(self.returned(item, ty, span)?);
         }
         values.extend(self.reference_values(span)?);
         self.b().ret(&values);
         Ok(())
+    }
+
+    /// A result as the type that the annotation or an earlier `return` gives it.
+    fn returned(&mut self, item: &Operand, ty: Type, span: Span) -> Result<Value> {
+        let n_reports = self.unit.diagnostics.len();
+        let found = self.value_as(item, ty, span);
+        if found.is_err()
+            && self.is_annotated
+            && let Some(given) = self.type_of(item)
+        {
+            self.unit.diagnostics.truncate(n_reports);
+            let (name, wanted, given) = (&self.func.name, self.name_of(ty), self.name_of(given));
+            let message = format!(
+                "the function `{name}` has its return type annotated as `{wanted}` but the code returns a value of type \
+                 `{given}`"
+            );
+            let report = self.report("return-mismatch", span, message);
+            return Err(self.emit(report.help(format!("convert it, or change the annotation to `{given}`"))));
+        }
+        found
     }
 
     fn assertion(&mut self, stmt: &StmtAssert) -> Result<()> {

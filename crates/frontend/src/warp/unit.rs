@@ -8,9 +8,9 @@ use super::operand::Operand;
 use super::{call::Args, scan};
 use crate::rules::Rules;
 use crate::source::ParsedFile;
-use crate::{Dialect, FuncSource, Host, Lowered, ObjectId, Options, Rejected};
+use crate::{Derivative, Dialect, FuncSource, Host, Lowered, ObjectId, Options, Rejected};
 use diagnostics::{Diagnostic, SourceMap, Span};
-use ir::{CustomGradient, Function, FunctionKind, Module, Param, Type};
+use ir::{CustomGradient, FuncRef, Function, FunctionKind, Module, Param, Type};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -25,6 +25,7 @@ pub(crate) struct Unit<'h> {
     /// Functions that may have gradients of the user's.
     pub(crate) pending: Vec<Pending>,
     pub(crate) custom: Vec<CustomGradient>,
+    pub(crate) derivatives: Vec<Derivative>,
     /// Of every function of the module so far: its operations with all calls written out.
     pub(crate) sizes: Vec<u64>,
 }
@@ -54,6 +55,7 @@ impl<'h> Unit<'h> {
             instances: Vec::new(),
             pending: Vec::new(),
             custom: Vec::new(),
+            derivatives: Vec::new(),
             sizes: Vec::new(),
         }
     }
@@ -74,12 +76,19 @@ impl<'h> Unit<'h> {
             let text = ir::print::print_module(&self.module);
             panic!("the front end made invalid IR: {errors:?}\n{text}");
         }
-        let (launch_rank, custom) = (self.options.launch_rank, self.custom);
-        Ok(Lowered { module: self.module, sources: self.sources, launch_rank, custom })
+        let Unit { module, sources, custom, derivatives, .. } = self;
+        Ok(Lowered { module, sources, launch_rank: self.options.launch_rank, custom, derivatives })
     }
 
     pub(crate) fn kernel(&mut self, kernel: ObjectId, args: &[Type]) -> Result<()> {
         let callee = self.callee(kernel)?;
+        if callee.is_return_annotated() {
+            let span = self.name_span(&callee);
+            let report = Diagnostic::new("kernel-return", span, "a kernel cannot return a value")
+                .help("write results to an array that is passed as an argument, and leave the annotation out");
+            self.diagnostics.push(report);
+            return Err(super::Reported);
+        }
         let arguments: Vec<Argument> = args.iter().map(|&ty| Argument::Value(ty)).collect();
         let kind = if callee.rules.is_in_blocks { FunctionKind::BlockKernel } else { FunctionKind::Kernel };
         let (func, _) = self.lower(&callee, callee.name.clone(), kind, &arguments)?;
@@ -88,12 +97,21 @@ impl<'h> Unit<'h> {
             self.module.funcs[other.index()].name = self.free_name(&func.name);
         }
         self.module.funcs.push(func);
-        if self.options.gradients { self.custom_gradients() } else { Ok(()) }
+        let has_derivatives = self.options.gradients || !self.derivatives.is_empty();
+        if has_derivatives { self.custom_gradients() } else { Ok(()) }
     }
 
     pub(crate) fn entry_function(&mut self, func: ObjectId, args: &[Type]) -> Result<()> {
         let callee = self.callee(func)?;
-        self.wrapper(&callee.name, args, |lower, args| lower.call_function(func, args, Span::NONE))
+        self.wrapper(&callee.name, args, |lower, args| lower.call_function(func, args, Span::NONE))?;
+        if !self.derivatives.is_empty() {
+            let mut entry = self.module.funcs.last().cloned().ok_or(super::Reported)?;
+            self.custom_gradients()?;
+            // Callers look for it at the end.
+            entry.name = self.free_name(&entry.name);
+            self.module.funcs.push(entry);
+        }
+        Ok(())
     }
 
     /// The last arguments have names where there are any.
@@ -104,18 +122,20 @@ impl<'h> Unit<'h> {
             args.named = names.iter().cloned().zip(named).collect();
             let result = lower.builtin(name, args, Span::NONE)?;
             Ok(super::builtins::without_outputs(name, n_args, result))
-        })
+        })?;
+        Ok(())
     }
 
     /// A function of the arguments `args` that returns what `call` gives for them.
-    fn wrapper(
+    pub(crate) fn wrapper(
         &mut self,
         name: &str,
         args: &[Type],
         call: impl FnOnce(&mut Lower<'_, '_>, Args) -> Result<Operand>,
-    ) -> Result<()> {
+    ) -> Result<FuncRef> {
         let params = (0..args.len()).map(|i| Param { name: format!("a{i}"), ty: args[i] }).collect();
-        let func = Function::new(format!("{name}.entry"), FunctionKind::Function, params, Vec::new());
+        let name = self.free_name(&format!("{name}.entry"));
+        let func = Function::new(name, FunctionKind::Function, params, Vec::new());
         let parsed = ParsedFile::open("<builtin>", &"".into());
         let mut lower = self.start(func, Scope::Library, parsed, false, Dialect::Warp.rules());
         let operands: Vec<Operand> =
@@ -133,8 +153,12 @@ impl<'h> Unit<'h> {
         lower.func.results = values.iter().map(|&value| lower.func.ty(value)).collect();
         lower.b().ret(&values);
         let func = lower.func;
+        Ok(self.add(func))
+    }
+
+    pub(crate) fn add(&mut self, func: Function) -> FuncRef {
         self.module.funcs.push(func);
-        Ok(())
+        FuncRef(self.module.funcs.len() as u32 - 1)
     }
 
     /// Source and syntax of a function of the user's.
@@ -230,6 +254,7 @@ impl<'h> Unit<'h> {
             lower.names.set(name, Binding::Is(Operand::Value(zero)));
             lower.refs.push((name.clone(), *ty));
         }
+        lower.is_annotated = callee.return_types().is_some();
         if let Some(returns) = returns {
             lower.returns_tuple = returns.is_tuple;
             lower.returns = Some(returns.types);
@@ -273,12 +298,14 @@ impl<'h> Unit<'h> {
             parsed,
             names: Names::default(),
             loops: Vec::new(),
+            unrolled: Vec::new(),
             is_kernel,
             reads: Rc::default(),
             own: Vec::new(),
             refs: Vec::new(),
             written: Vec::new(),
             returns: None,
+            is_annotated: false,
             returns_tuple: false,
             wider_returns: None,
         }

@@ -10,7 +10,7 @@ from gridstride import Function as Function
 from gridstride import Kernel as Kernel
 from gridstride import Launch as Launch
 from gridstride import Module as Module
-from gridstride import _builtins, _memory, _native, _types, config, types
+from gridstride import _builtins, _memory, _module, _native, _types, config, types
 from gridstride import get_device as get_device
 from gridstride import launch as launch
 from gridstride.compat.absent import attribute
@@ -91,6 +91,7 @@ class Runtime:
 
 runtime = Runtime()
 builtin_functions = _builtins.table
+user_modules = _module._modules
 
 
 def alloc_tracker_report_text(sort_order: int = 0, max_items: int = 10) -> str:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from gridstride import _map
 from gridstride.compat.absent import attribute
 from gridstride.utils import *  # noqa: F403
+
+# Kernels that `wp.map` has written.
+map_cache = _map._kernels
 
 
 def check_p2p() -> bool:

@@ -13,6 +13,7 @@ pub(super) const ROWS: &[Row] = &[
     own("cast", "a, dtype", cast),
     own("copy", "a", |_, call| Ok(call.arg(0).operand.clone())),
     own("block_dim", "", block_dim),
+    own("grad", "func", derivative),
     own("breakpoint", "", |_, _| Ok(Operand::NONE)),
     own("int", "x?", |lower, call| convert(lower, call, Type::i32())),
     own("float", "x?", |lower, call| convert(lower, call, Type::f32())),
@@ -177,6 +178,14 @@ fn isinstance(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
 fn block_dim(lower: &mut Lower<'_, '_>, _: &Call<'_>) -> Result<Operand> {
     let n_threads = ir::Const(lower.unit.options.block_dim.into());
     Ok(Operand::Static(HostValue::Scalar(Scalar::I32, n_threads)))
+}
+
+/// `grad(f)`, to be called.
+fn derivative(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
+    match &call.arg(0).operand {
+        of @ Operand::Static(HostValue::Func(_) | HostValue::Builtin(_)) => Ok(Operand::Derivative(of.clone().into())),
+        _ => Err(lower.wrong_type(call, call.arg(0), "a function")),
+    }
 }
 
 /// The items of one sequence, or of several arguments, as a tuple.

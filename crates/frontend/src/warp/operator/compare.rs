@@ -38,26 +38,39 @@ impl Lower<'_, '_> {
         if let Some(compare) = self.rules.compare {
             return compare(self, op, a, b, sides);
         }
-        let Some((x, y)) = self.unify(a, b, sides)? else {
-            return Err(self.refuse_comparison(op, a, b, sides));
+        let (x, y) = match self.unify(a, b, sides)? {
+            Some((x, y)) if self.ty(x) == self.ty(y) => (x, y),
+            _ => match self.mixed(op, a, b, sides)? {
+                Some(holds) => return Ok(Operand::Value(holds)),
+                None => return Err(self.refuse_comparison(op, a, b, sides)),
+            },
         };
-        let (tx, ty) = (self.ty(x), self.ty(y));
-        if tx != ty || !is_comparable(tx) || !(is_equality || tx.as_scalar().is_some()) {
+        let ty = self.ty(x);
+        if !is_comparable(ty) || !(is_equality || ty.as_scalar().is_some()) {
             return Err(self.refuse_comparison(op, a, b, sides));
         }
-        let op = match op {
-            CmpOp::Eq | CmpOp::NotEq if tx.as_scalar().is_none() => {
-                let equal = self.all_equal(x, y);
-                return Ok(Operand::Value(if op == CmpOp::Eq { equal } else { self.b().unary(Op::Not, equal) }));
-            }
-            CmpOp::Eq => Op::Eq,
-            CmpOp::NotEq => Op::Ne,
-            CmpOp::Lt => Op::Lt,
-            CmpOp::LtE => Op::Le,
-            CmpOp::Gt => Op::Gt,
-            _ => Op::Ge,
+        if is_equality && ty.as_scalar().is_none() {
+            let equal = self.all_equal(x, y);
+            return Ok(Operand::Value(if op == CmpOp::Eq { equal } else { self.b().unary(Op::Not, equal) }));
+        }
+        Ok(Operand::Value(self.b().compare(ordering(op), x, y)))
+    }
+
+    /// Compares numbers of two types: integers by their values, an integer beside a float as such a float, as in C.
+    fn mixed(&mut self, op: CmpOp, a: &Operand, b: &Operand, sides: Sides) -> Result<Option<Value>> {
+        let number = |operand: &Operand| self.type_of(operand)?.as_scalar().filter(|scalar| *scalar != Scalar::Bool);
+        let (Some(s), Some(t)) = (number(a), number(b)) else { return Ok(None) };
+        let (x, y) = (self.value(a, sides.left)?, self.value(b, sides.right)?);
+        let common = match (s.is_float(), t.is_float()) {
+            (false, false) => return Ok(Some(crate::numba::ordered(self, ordering(op), (x, s), (y, t)))),
+            (true, false) => s,
+            (false, true) => t,
+            _ if s.size() == t.size() => Scalar::F32,
+            _ if s.size() > t.size() => s,
+            _ => t,
         };
-        Ok(Operand::Value(self.b().compare(op, x, y)))
+        let (x, y) = (self.b().cast(x, common), self.b().cast(y, common));
+        Ok(Some(self.b().compare(ordering(op), x, y)))
     }
 
     /// `is`, `is not`, and comparisons with `None`: an array is `None` where it has no memory.
@@ -184,6 +197,17 @@ impl Lower<'_, '_> {
             report = report.help("vectors and matrices compare with `==` and `!=`; order their lengths or components");
         }
         self.emit(report)
+    }
+}
+
+fn ordering(op: CmpOp) -> Op {
+    match op {
+        CmpOp::Eq => Op::Eq,
+        CmpOp::NotEq => Op::Ne,
+        CmpOp::Lt => Op::Lt,
+        CmpOp::LtE => Op::Le,
+        CmpOp::Gt => Op::Gt,
+        _ => Op::Ge,
     }
 }
 
