@@ -1,7 +1,10 @@
 """`kernel.adj` and `function.adj`: what a kernel or function was made from, by the names that Warp's programs use.
 
->>> [(arg.label, arg.type) for arg in scale.adj.args]
-[('a', wp.array[float]), ('s', <class 'float'>)]
+>>> @wp.func
+... def scaled(x: float, factor: float = 2.0):
+...     return factor * x
+>>> [arg.label for arg in scaled.adj.args]
+['x', 'factor']
 """
 
 from __future__ import annotations
