@@ -477,30 +477,3 @@ def static(expression: Any) -> Any:
 
 
 static.__gs_builtin__ = "static"  # type: ignore[attr-defined]
-
-
-def func_grad(forward: Function) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Registers a function as the gradient of another.
-
-    It takes the other's arguments, then the adjoint of each result, and adds to `wp.adjoint[x]` for each argument `x`.
-    """
-    frame = sys._getframe(1)
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        annotations = _annotations.of_function(function, frame, every=False)
-        forward.custom_grad = _native.Function(function, annotations, [])  # type: ignore[attr-defined]
-        return function
-
-    return decorate
-
-
-def func_replay(forward: Function) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Registers a function to run instead of another in the backward pass, with its arguments and results."""
-    frame = sys._getframe(1)
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        annotations = _annotations.of_function(function, frame, every=False)
-        forward.custom_replay = _native.Function(function, annotations, [])  # type: ignore[attr-defined]
-        return function
-
-    return decorate
