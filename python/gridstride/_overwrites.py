@@ -90,7 +90,7 @@ def copied(dest: Any, src: Any) -> None:
 def forget(entries: Sequence[Any]) -> None:
     """The backward pass over these entries is done, or never comes: what they read may be overwritten."""
     for entry in entries:
-        for one in entry[3] if len(entry) == 5 else [*entry[2], *entry[3]]:
+        for one in [*entry[2], *entry[3]] if isinstance(entry[0], str) else entry[3]:
             if isinstance(one, _native.Array):
                 for read in _lineage(one):
                     read._is_read = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gridstride import _interop
+from gridstride import _device, _interop
 from gridstride._array import array
 from gridstride._tape import Tape
 
@@ -13,8 +13,9 @@ from gridstride._tape import Tape
 def torch_function(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of tensors, from one of arrays that gives an array or several.
 
-    The tape of a call lives as long as PyTorch may ask for its gradients. Tensors come in without a copy where they are
-    contiguous; results are copies. Other arguments pass as they are. Raises `ImportError` without PyTorch.
+    What names no device runs on that of the tensors. The tape of a call lives as long as PyTorch may ask for its
+    gradients. Tensors come in without a copy where they are contiguous; results are copies. Other arguments pass as
+    they are. Raises `ImportError` without PyTorch.
     """
     try:
         import torch
@@ -34,7 +35,8 @@ def torch_function(function: Callable[..., Any]) -> Callable[..., Any]:
                 if is_needed:
                     one.requires_grad = True
             tape = Tape()
-            with tape:
+            device = next((one.device for one in arrays if isinstance(one, array)), None)
+            with _device.ScopedDevice(device), tape:
                 outputs = function(*arrays)
             ctx.tape, ctx.arrays = tape, arrays
             ctx.outputs = [outputs] if isinstance(outputs, array) else list(outputs)
