@@ -27,7 +27,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 HERE = pathlib.Path(__file__).parent
-# Seconds that a single test may take, and a module as a whole.
+# Seconds of processor time that a single test may take, and seconds for a module as a whole.
 TEST_SECONDS, MODULE_SECONDS = 20.0, 300.0
 # Wording: the test wants an error, gets one of the class that it names, and only its text differs.
 STATES = ("passed", "skipped", "excluded", "wording", "failed", "error")

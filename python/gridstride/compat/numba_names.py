@@ -30,6 +30,8 @@ MODULES = {
     "numba.cuda.np.numpy_support": _DTYPES,
     "numba.cuda.typing": "gridstride.numba._typing",
     "numba.cuda.typeconv": "gridstride.numba._typing",
+    "numba.cuda.typeconv.rules": "gridstride.numba._typing",
+    "numba.cuda.typeconv.typeconv": "gridstride.numba._typing",
     "numba.cuda.typing.typeof": _DTYPES,
     "numba.cuda.typing.templates": _TYPES,
     "numba.cuda.api": _CUDA,

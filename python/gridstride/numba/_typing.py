@@ -149,10 +149,38 @@ class Context:
         return equal[0]
 
 
+class TypeManager:
+    """The choice among signatures by their argument types alone."""
+
+    def check_compatible(self, fromty: types.Type, toty: types.Type) -> Conversion | None:
+        """How values of a type become those of another; None where they do not."""
+        return context().can_convert(fromty, toty)
+
+    def select_overload(
+        self,
+        sig: Sequence[types.Type],
+        overloads: Sequence[Sequence[types.Type]],
+        allow_unsafe: bool = True,
+        exact_match_required: bool = False,
+    ) -> int:
+        """The number of the signature that fits best. Raises `TypeError` where none does."""
+        cases = [Signature(types.none, overload) for overload in overloads]
+        if exact_match_required:
+            cases = [case for case in cases if case.args == tuple(sig)]
+        found = context().resolve_overload("function", cases, sig, unsafe_casting=allow_unsafe)
+        if found is None:
+            raise TypeError(f"No matching definition for argument type(s) {', '.join(map(str, sig))}")
+        return [tuple(overload) for overload in overloads].index(found.args)
+
+
+#: By Numba's rules for numbers.
+default_type_manager = TypeManager()
+
+
 @functools.cache
 def context() -> Context:
     """The one that the package asks."""
     return Context()
 
 
-__all__ = ["Context", "Conversion", "Signature", "context", "signature", "types"]
+__all__ = ["Context", "Conversion", "Signature", "TypeManager", "context", "default_type_manager", "signature", "types"]

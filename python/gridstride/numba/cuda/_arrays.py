@@ -70,7 +70,16 @@ class DeviceNDArray(_native.Array):
         return _memory.read(self._memory, self._is_host, stream or self.stream)
 
     def _write(self, values: Any, stream: Any = 0) -> None:
+        if 0 in self.strides and np.shape(values) == self.shape:
+            # What is repeated is written once.
+            once = tuple(slice(1) if stride == 0 else slice(None) for stride in self.strides)
+            _memory.write(self._memory[once], self._is_host, values[once], stream or self.stream)
+            return
         _memory.write(self._memory, self._is_host, values, stream or self.stream)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return _memory.description(self._memory, self._dtype, self.stream)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -170,11 +179,6 @@ class DeviceNDArray(_native.Array):
             return
         source = np.asanyarray(ary)
         self._check(source, "copy_to_device")
-        if 0 in self.strides and source.shape == self.shape:
-            # What is repeated is written once.
-            once = tuple(slice(1) if stride == 0 else slice(None) for stride in self.strides)
-            _memory.write(self._memory[once], self._is_host, source[once], stream or self.stream)
-            return
         self._write(source, stream)
 
     def _check(self, other: np.ndarray[Any, Any], what: str) -> None:
@@ -410,8 +414,12 @@ def to_device(obj: Any, stream: Any = 0, copy: bool = True, to: Any = None) -> A
     if any(stride < 0 for stride in source.strides):
         source = source.copy()
     dtype = _dtypes.device_dtype(source.dtype)
-    # The same strides, so that copies in both directions are one move of memory.
-    target = _memory.allocate(np.empty_like(source, dtype=dtype, order="K", subok=False))
+    # The same strides, so that copies in both directions are one move of memory; what is repeated is there once.
+    once = source[tuple(slice(1) if stride == 0 else slice(None) for stride in source.strides)]
+    target = _memory.allocate(np.empty_like(once, dtype=dtype, order="K", subok=False))
+    if once.shape != source.shape:
+        strides = [0 if stride == 0 else ours for stride, ours in zip(source.strides, target.strides, strict=True)]
+        target = np.lib.stride_tricks.as_strided(target, source.shape, strides)
     made = DeviceNDArray(target, source.dtype, stream)
     if copy:
         made._write(source, stream)

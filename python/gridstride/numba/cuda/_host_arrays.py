@@ -29,6 +29,10 @@ def pinned_array_like(ary: Any) -> Any:
 class _HostArray(np.ndarray[Any, Any]):
     """Mapped and managed memory: a NumPy array that is a device array too."""
 
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return _memory.description(self, self.dtype, 0)
+
     def copy_to_host(self, ary: Any = None, stream: Any = 0) -> Any:
         """The elements as a NumPy array."""
         if ary is None:

@@ -61,15 +61,31 @@ def copy(target: np.ndarray[Any, Any], source: np.ndarray[Any, Any], stream: Any
     return True
 
 
-def reshaped(memory: np.ndarray[Any, Any], shape: Any, order: str = "C") -> np.ndarray[Any, Any] | None:
+def description(memory: np.ndarray[Any, Any], dtype: np.dtype[Any], stream: Any) -> dict[str, Any]:
+    """The `__cuda_array_interface__` of memory. Raises `AttributeError` where it is no GPU's."""
+    if _devices.gpu() is None:
+        raise AttributeError("memory of the CPU device has no __cuda_array_interface__")
+    return {
+        "shape": memory.shape,
+        "strides": None if memory.flags["C_CONTIGUOUS"] else memory.strides,
+        "data": (memory.__array_interface__["data"][0] if memory.size else 0, False),
+        "typestr": dtype.str,
+        "descr": dtype.descr,
+        "stream": int(stream) if stream else None,
+        "version": 3,
+    }
+
+
+def reshaped(memory: np.ndarray[Any, Any], shape: Any, order: Any = "C") -> np.ndarray[Any, Any] | None:
     """The same memory in another shape; None where that needs a copy, which the host cannot make of a GPU's memory."""
-    shape = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
-    view = memory.T.view() if order == "F" else memory.view()
+    if memory.flags["C_CONTIGUOUS"] and order == "C" or memory.flags["F_CONTIGUOUS"] and order == "F":
+        return memory.reshape(shape, order=order)
     try:
-        view.shape = shape[::-1] if order == "F" else shape
-    except AttributeError:
+        # NumPy before 2.1 has no such word, and would copy.
+        found: np.ndarray[Any, Any] = memory.reshape(shape, order=order, copy=False)
+        return found
+    except (TypeError, ValueError):
         return None
-    return view.T if order == "F" else view
 
 
 def place(memory: np.ndarray[Any, Any]) -> str:
