@@ -197,6 +197,8 @@ class Record(Type):
     """Records, as NumPy's structured dtypes. Made by `from_dtype`."""
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
+        # Records of `np.recarray` are the same.
+        dtype = np.dtype((np.void, dtype)) if dtype.type is np.record else dtype
         self.dtype = dtype
         super().__init__(f"Record({dtype})")
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gridstride import _native
-from gridstride.numba import _dtypes
+from gridstride.numba import _dtypes, config
 from gridstride.numba.cuda import _devices, _memory
 
 errmsg_contiguous_buffer = (
@@ -197,6 +197,8 @@ class DeviceNDArray(_native.Array):
             return self._host[item]
         if found.ndim or self._memory.ndim == 0:
             return self._as(found)
+        if found.dtype.names is not None and not self._is_host:
+            return DeviceRecord(found, self._dtype)
         return _memory.read(found, self._is_host)[()]
 
     def _view(self, item: Any) -> Any:
@@ -375,7 +377,11 @@ class DeviceRecord:
         _memory.write(self._memory[field], self._is_host, value)
 
     def copy_to_host(self, ary: Any = None, stream: Any = 0) -> Any:
-        """The record as a NumPy array of no dimension."""
+        """The record as a NumPy array of no dimension, or in a record of the host."""
+        if isinstance(ary, np.void):
+            for name in self.dtype.names or ():
+                ary[name] = self._host[name]
+            return ary
         if ary is None:
             ary = np.empty((), self.dtype)
         ary[...] = self._host
@@ -470,9 +476,16 @@ def from_cuda_array_interface(desc: Any, owner: Any = None, sync: bool = True) -
     ordinal = _devices.gpu()
     if ordinal is None:
         raise RuntimeError("memory of a CUDA device cannot be used on the device `cpu`")
-    if sync and desc.get("stream"):
-        _native.cuda_order(ordinal, desc["stream"], True)
-    return DeviceNDArray(_memory.described(desc, owner))
+    if desc.get("mask") is not None:
+        raise NotImplementedError("Masked arrays are not supported")
+    stream: Any = 0
+    if desc.get("stream"):
+        from gridstride.numba.cuda._streams import external_stream
+
+        stream = external_stream(desc["stream"])
+        if sync and config.CUDA_ARRAY_INTERFACE_SYNC:
+            _native.cuda_order(ordinal, desc["stream"], True)
+    return DeviceNDArray(_memory.described(desc, owner), stream=stream)
 
 
 def open_ipc_array(*args: Any, **kwargs: Any) -> Any:

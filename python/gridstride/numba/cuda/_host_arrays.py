@@ -29,9 +29,11 @@ def pinned_array_like(ary: Any) -> Any:
 class _HostArray(np.ndarray[Any, Any]):
     """Mapped and managed memory: a NumPy array that is a device array too."""
 
+    stream: Any = 0
+
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        return _memory.description(self, self.dtype, 0)
+        return _memory.description(self, self.dtype, self.stream)
 
     def copy_to_host(self, ary: Any = None, stream: Any = 0) -> Any:
         """The elements as a NumPy array."""
@@ -39,6 +41,11 @@ class _HostArray(np.ndarray[Any, Any]):
             return np.array(self, subok=False)
         ary[...] = self
         return ary
+
+
+def _on(array: Any, stream: Any) -> Any:
+    array.stream = stream
+    return array
 
 
 def mapped_array(
@@ -51,12 +58,12 @@ def mapped_array(
     wc: bool = False,
 ) -> Any:
     """A NumPy array that kernels use in place."""
-    return _memory.allocate(_like(shape, dtype, order), "pinned").view(_HostArray)
+    return _on(_memory.allocate(_like(shape, dtype, order), "pinned").view(_HostArray), stream)
 
 
 def mapped_array_like(ary: Any, stream: Any = 0, portable: bool = False, wc: bool = False) -> Any:
     """As `mapped_array`, in the shape and dtype of another array."""
-    return pinned_array_like(ary).view(_HostArray)
+    return _on(pinned_array_like(ary).view(_HostArray), stream)
 
 
 def managed_array(
@@ -68,7 +75,7 @@ def managed_array(
     attach_global: bool = True,
 ) -> Any:
     """A NumPy array whose memory moves to where it is used."""
-    return _memory.allocate(_like(shape, dtype, order), "managed").view(_HostArray)
+    return _on(_memory.allocate(_like(shape, dtype, order), "managed").view(_HostArray), stream)
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@ of the device stay there; what is broadcast is read again and again where it lie
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -66,7 +67,7 @@ class _Output:
         else:
             self.array = device_array(shape, dtype, stream=stream)
             if given is not None:
-                self.array.copy_to_device(np.ascontiguousarray(given), stream)
+                self.array.copy_to_device(np.asarray(given, dtype).reshape(shape), stream)
 
     def result(self) -> Any:
         """What the caller gets."""
@@ -77,7 +78,7 @@ class _Output:
             return found if self.shape else found[()]
         given = np.asarray(self.given)
         if self.array._memory is not given:
-            given[...] = self.array.copy_to_host(stream=self.stream)
+            given[...] = self.array.copy_to_host(stream=self.stream).reshape(given.shape)
         return self.given if given.ndim or isinstance(self.given, np.ndarray) and self.shape else given[()]
 
 
@@ -339,10 +340,7 @@ class GUFunc:
         if len(lead) != 1:
             # One leading dimension serves all, where the items lie one behind the other.
             inners = [*plan.ishapes, *plan.oshapes]
-            flat = [
-                _one_lead(one, len(lead), inner, plan.loopn)
-                for one, inner in zip((*spread, *targets), inners, strict=True)
-            ]
+            flat = [_one_lead(one, inner, plan.loopn) for one, inner in zip((*spread, *targets), inners, strict=True)]
             if all(one is not None for one in flat):
                 spread, targets, lead = flat[: self.nin], flat[self.nin :], (plan.loopn,)
             elif len(lead) + max(map(len, inners)) > _MAX_RANK:
@@ -370,12 +368,8 @@ def _one_lead(array: DeviceNDArray, inner: tuple[int, ...], n: int) -> DeviceNDA
     return None if found is None else DeviceNDArray(found)
 
 
-def _check_options(options: dict[str, Any]) -> None:
-    if options.get("nopython", True) is not True:
-        raise TypeError("nopython flag must be True")
-    unknown = [name for name in options if name not in _OPTIONS]
-    if unknown:
-        raise TypeError(f"The following target options are not supported: {', '.join(map(repr, unknown))}")
+def _unknown(options: dict[str, Any]) -> str:
+    return ", ".join(repr(name) for name in options if name not in _OPTIONS)
 
 
 def _listed(signatures: Any) -> Any:
@@ -389,7 +383,10 @@ def vectorize(ftylist_or_function: Any = (), **kws: Any) -> Any:
     Without signatures the types of each call's arguments decide. `target` may be "cuda", "cpu" or "parallel": all run
     where launches run.
     """
-    _check_options(kws)
+    if _unknown(kws):
+        raise KeyError(f"Unrecognized options. Got options: {_unknown(kws)}")
+    if "nopython" in kws and kws.get("target") == "cuda":
+        warnings.warn("nopython kwarg for cuda target is redundant", RuntimeWarning, stacklevel=2)
     signatures = ftylist_or_function
     if callable(signatures) and not isinstance(signatures, types.Type):
         return DUFunc(signatures, ())
@@ -405,7 +402,10 @@ def guvectorize(ftylist: Any, signature: str | None = None, **kws: Any) -> Any:
         ftylist, signature = [], ftylist
     if signature is None:
         raise TypeError("guvectorize needs a layout such as `(m,n),(n)->(m)`")
-    _check_options(kws)
+    if kws.get("nopython", True) is not True:
+        raise TypeError("nopython flag must be True")
+    if _unknown(kws):
+        raise TypeError(f"The following target options are not supported: {_unknown(kws)}")
     layout = signature
     return lambda function: GUFunc(function, _listed(ftylist), layout)
 
