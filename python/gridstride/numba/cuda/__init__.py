@@ -23,13 +23,9 @@ from typing import Any as _Any
 from gridstride.numba import config, errors, types
 from gridstride.numba.cuda import _language
 from gridstride.numba.cuda._arrays import (
-    as_cuda_array,
     auto_device,
     device_array,
     device_array_like,
-    from_cuda_array_interface,
-    is_cuda_array,
-    open_ipc_array,
     to_device,
 )
 from gridstride.numba.cuda._devices import (
@@ -57,6 +53,7 @@ from gridstride.numba.cuda._host_arrays import (
     pinned_array,
     pinned_array_like,
 )
+from gridstride.numba.cuda._interface import as_cuda_array, from_cuda_array_interface, is_cuda_array, open_ipc_array
 from gridstride.numba.cuda._streams import (
     Event,
     Stream,

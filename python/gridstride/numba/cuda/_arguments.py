@@ -15,8 +15,9 @@ import numpy as np
 from gridstride import _native
 from gridstride.numba import _dtypes, config, types
 from gridstride.numba.cuda import _devices, _memory
-from gridstride.numba.cuda._arrays import DeviceNDArray, DeviceRecord, _fits, as_cuda_array, to_device
+from gridstride.numba.cuda._arrays import DeviceNDArray, DeviceRecord, _fits, to_device
 from gridstride.numba.cuda._host_arrays import _HostArray
+from gridstride.numba.cuda._interface import as_cuda_array
 from gridstride.numba.cuda.args import ArgHint
 from gridstride.numba.errors import NumbaPerformanceWarning
 

@@ -14,7 +14,8 @@ import numpy as np
 
 from gridstride.numba import _dtypes, types
 from gridstride.numba.cuda import _devices, _generated, _memory, _signatures
-from gridstride.numba.cuda._arrays import DeviceNDArray, _fits, as_cuda_array, device_array, to_device
+from gridstride.numba.cuda._arrays import DeviceNDArray, _fits, device_array, to_device
+from gridstride.numba.cuda._interface import as_cuda_array
 from gridstride.numba.cuda._schedule import GUFuncEngine
 from gridstride.numba.cuda.dispatcher import Dispatcher, jit
 
