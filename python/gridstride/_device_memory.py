@@ -153,13 +153,18 @@ def copy(dst: Any, src: Any, stream: Any = None) -> None:
         return None
     if overlaps(dst, src):
         packed = _temporary(src)
-        copy(packed, src)
+        _move(packed, src)
         src = packed
+    _move(dst, src)
+    return None
+
+
+def _move(dst: Any, src: Any) -> None:
+    """Copies by a kernel between arrays of one device that do not overlap."""
     kinds = (_array.array, _indexed.indexedarray)
     if isinstance(dst, kinds) and isinstance(src, kinds):
         dst, src = _as_bits(dst), _as_bits(src)
-    _run(_recorded.COPIES[dst.ndim - 1].func, dst, src, to)
-    return None
+    _run(_recorded.COPIES[dst.ndim - 1].func, dst, src, dst.device)
 
 
 def _is_current(stream: Any) -> bool:

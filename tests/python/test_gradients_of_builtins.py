@@ -199,6 +199,38 @@ def test_eigenvectors_of_symmetric_matrices():
     )
 
 
+def gradients_of(function, values, dtype):
+    """Derivatives of the results of a function of one argument, one a value."""
+    x = wp.array(values, dtype=dtype, requires_grad=True)
+    with wp.Tape() as tape:
+        y = wp.map(function, x)
+    tape.backward(grads={y: wp.ones_like(y)})
+    return x.grad.numpy().astype(np.float64)
+
+
+@wp.func
+def sum_of_eigenvalues(m: wp.mat33h):
+    Q, d = wp.eig3(m)
+    return d[0] + d[1] + d[2]
+
+
+def test_gradients_in_float16_are_rounded_once():
+    # Differences of eigenvalues are tiny here: their quotients overflow a float16.
+    matrices = np.array([np.diag([0.0, 1e-5, 1.0]), np.diag([2.0, 2.0, 3.0])], np.float16)
+    gradients = gradients_of(sum_of_eigenvalues, matrices, wp.mat33h)
+    np.testing.assert_allclose(gradients, [np.eye(3)] * 2, atol=2e-3)
+    np.testing.assert_allclose(gradients_of(wp.erf, np.float16([0.123, 1.5]), wp.float16), [1.1114, 0.11893], rtol=5e-4)
+
+
+def test_the_sign_of_copysign_at_zeros():
+    @wp.func
+    def with_the_sign_of_minus_two(x: float):
+        return wp.copysign(x, -2.0)
+
+    zeros = np.float32([0.0, -0.0, 1.0, -1.0])
+    assert gradients_of(with_the_sign_of_minus_two, zeros, float).tolist() == [-1.0, 1.0, -1.0, 1.0]
+
+
 def main():
     print("| builtin | arguments | float64, against differences | float32, against float64 |\n|---|---|---|---|")
     for name, signatures in CASES.items():

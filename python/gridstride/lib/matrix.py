@@ -244,5 +244,11 @@ def eig3(A: Matrix33):
     return Q, get_diag(m)
 
 
+# Quotients of small float16 numbers overflow.
+def eig3(A: mat33h):
+    Q, d = eig3(mat33(A))
+    return mat33h(Q), vec3h(d)
+
+
 def eig3(A: Matrix33, Q: Matrix33, d: Vector3):
     return eig3(A)
