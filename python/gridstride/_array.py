@@ -24,7 +24,7 @@ from gridstride import _device, _mempool, _native, _numpy, _operators, _overwrit
 from gridstride._shape import MAX_RANK as MAX_RANK
 from gridstride._shape import ArrayAnnotation as ArrayAnnotation
 from gridstride._shape import ShapeLike as ShapeLike
-from gridstride._shape import contiguous_strides, normalize_shape, viewed
+from gridstride._shape import contiguous_strides, normalize_shape, subscripted, viewed
 
 
 class _InstanceType:
@@ -121,7 +121,7 @@ class array(_native.Array):  # noqa: N801 - Warp's name
         """Does nothing: `__new__` made it."""
 
     def __class_getitem__(cls, dtype: Any) -> Any:
-        return ArrayAnnotation(dtype, cls._default_ndim)
+        return subscripted(cls, dtype)
 
     # Facts.
 

@@ -146,7 +146,14 @@ def _quaternion(*args: Any, dtype: Any = None) -> Any:
     return vectors.quaternion(dtype or _scalar_of(args))(*args)
 
 
+def _check_float(name: str, dtype: Any) -> None:
+    """Refuses a `dtype` that is no float type of the kernel language."""
+    if dtype is not None and dtype is not float and not any(dtype is known for known in _types.float_types):
+        raise RuntimeError(f"Couldn't find a function '{name}' compatible with the arguments 'dtype={dtype!r}'")
+
+
 def _quat_identity(dtype: Any = float) -> Any:
+    _check_float("quat_identity", dtype)
     return _quaternion(0.0, 0.0, 0.0, 1.0, dtype=dtype)
 
 
@@ -157,6 +164,7 @@ def _transformation(*args: Any, dtype: Any = None, **parts: Any) -> Any:
 
 
 def _transform_identity(dtype: Any = float) -> Any:
+    _check_float("transform_identity", dtype)
     return _transformation(dtype=dtype)
 
 

@@ -140,3 +140,10 @@ class ArrayAnnotation:
 
     def __repr__(self) -> str:
         return f"wp.array{_written(self.dtype, self.ndim, True)}"
+
+
+def subscripted(cls: Any, dtype: Any) -> ArrayAnnotation:
+    """`cls[dtype]` of a class of arrays. Raises `TypeError` for one that a program derived."""
+    if not cls.__module__.startswith("gridstride._array"):
+        raise TypeError(f"Subscript syntax not supported for `{cls.__name__}`: write `wp.array[…]`")
+    return ArrayAnnotation(dtype, cls._default_ndim)

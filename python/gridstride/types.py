@@ -146,7 +146,7 @@ def type_is_struct(dtype: Any) -> Any:
 
 def type_is_array(dtype: Any) -> Any:
     """Whether a type is a class of arrays."""
-    return _has_base(dtype, (array, _mapped.mapped_array))  # type: ignore[arg-type]
+    return _has_base(dtype, (array, _mapped.mapped_array)) and _mapped.is_own(dtype)  # type: ignore[arg-type]
 
 
 def type_is_tile(dtype: Any) -> Any:

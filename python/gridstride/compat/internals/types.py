@@ -9,6 +9,8 @@ import numpy as np
 
 from gridstride import _mapped, _types
 from gridstride._numpy import dtype_from_numpy
+from gridstride._shape import normalize_shape
+from gridstride._unbuilt import Unbuilt
 from gridstride.compat.absent import attribute
 from gridstride.types import *  # noqa: F403
 from gridstride.types import matrix, named, quaternion, transformation, vector
@@ -21,6 +23,7 @@ for _scalar in (np.float16, np.float32, np.float64):
     np_dtype_to_warp_type[_scalar] = np_dtype_to_warp_type[np.dtype(_scalar)] = dtype_from_numpy(np.dtype(_scalar))
 
 Reference = _types.Reference
+_ArrayAnnotation = ArrayAnnotation  # noqa: F405
 scalar_base, float_base, int_base = _types.scalar_base, _types.float_base, _types.int_base
 vector_types = tuple(kind for name, kind in named.items() if name.startswith("vec"))
 non_atomic_types = (_types.bool,)
@@ -139,13 +142,12 @@ def get_type_code(annotation: Any) -> str:
     if isinstance(annotation, tuple) or typing.get_origin(annotation) is tuple:
         items = annotation if isinstance(annotation, tuple) else typing.get_args(annotation)
         return f"tpl{len(items)}{''.join(map(get_type_code, items))}"
+    if isinstance(annotation, Unbuilt):
+        return annotation.__name__
     try:
         cls = _types.dtype_class(annotation)
     except TypeError:
-        name = getattr(annotation, "__name__", None)
-        if name is None or annotation in (str, bytes):
-            raise TypeError(f"Unrecognized type: {annotation!r}") from None
-        return name
+        raise TypeError(f"Unrecognized type: {annotation!r}") from None
     if not hasattr(cls, "_wp_scalar_type_"):
         return cls.__name__
     kind = cls.__gs_type__.kind
@@ -157,7 +159,26 @@ def get_type_code(annotation: Any) -> str:
 
 def type_matches_template(annotation: Any, template: Any) -> bool:
     """Whether a type is one that an open annotation stands for."""
-    return types_equal(annotation, template, match_generic=True)  # noqa: F405
+    kinds = {concrete_array_type(one) for one in (annotation, template)} & {*_KINDS}
+    return len(kinds) < 2 and types_equal(annotation, template, match_generic=True)  # noqa: F405
+
+
+def types_equal_generic(first: Any, second: Any) -> bool:
+    """Whether types, or sequences of them, are alike, where an open one stands for any; `(T, ...)` for all of T."""
+    for one in (first, second):
+        if isinstance(one, tuple) and Ellipsis in one and (len(one) != 2 or one[1] is not Ellipsis):
+            raise TypeError(f"An ellipsis sequence pattern must contain one type followed by Ellipsis, got {one}")
+    if not (isinstance(first, tuple) and isinstance(second, tuple)):
+        return types_equal(first, second, match_generic=True)  # noqa: F405
+    if Ellipsis in first or Ellipsis in second:
+        pattern, items = (first, second) if Ellipsis in first else (second, first)
+        return all(types_equal_generic(pattern[0], item) for item in items if item is not Ellipsis)
+    return len(first) == len(second) and all(map(types_equal_generic, first, second))
+
+
+def check_array_shape(shape: Any) -> None:
+    """Raises `ValueError` for a shape that no array has."""
+    normalize_shape(shape)
 
 
 def get_signature(types: Any) -> str:
@@ -168,7 +189,11 @@ def get_signature(types: Any) -> str:
 def infer_argument_types(values: Any, templates: Any) -> list[Any]:
     """The annotations that values have by themselves; for None its template. Raises `TypeError` for other values."""
     pairs = zip(values, templates, strict=True)
-    return [template if value is None else _mapped.annotation_of(value) for value, template in pairs]
+    return [_of_template(template) if value is None else _mapped.annotation_of(value) for value, template in pairs]
+
+
+def _of_template(template: Any) -> Any:
+    return _mapped.annotation_of(template) if isinstance(template, array) else template  # noqa: F405
 
 
 def __getattr__(name: str) -> Any:
