@@ -27,6 +27,7 @@ PAGES = [
     "docs/numba.md",
     "docs/differences.md",
     "docs/gradients.md",
+    "docs/sparse.md",
 ]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
