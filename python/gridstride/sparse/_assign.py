@@ -302,7 +302,7 @@ def bsr_set_transpose(dest: BsrMatrix, src: Any, topology: str | None = None) ->
     if matrix is dest and rows.size:
         rows = wp.clone(rows)
     dest.nrow, dest.ncol = size
-    groups = _build.coalesce(dest, rows, columns, topology)
+    groups = _build.coalesce(dest, rows, columns, topology, by_column=True)
     grad = source_values.requires_grad
     _build.ready_values(dest, dest.nnz, grad, fresh=dest.values is source_values)
     _build.gather_values(dest, groups, source, scale)

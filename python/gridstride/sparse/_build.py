@@ -46,8 +46,8 @@ def lower_bound_of_keys(keys: wp.array(dtype=wp.int64), n: int, value: wp.int64)
     low = int(0)
     high = n
     while low < high:
-        middle = low + (high - low) / 2
-        if keys[middle] < value:
+        middle = low + ((high - low) >> 1)
+        if keys[wp.uint32(middle)] < value:
             low = middle + 1
         else:
             high = middle
@@ -75,18 +75,20 @@ def coordinate_keys(
     columns: wp.array(dtype=int),
     nrow: int,
     ncol: int,
+    shift: wp.int64,
     count: wp.array(dtype=int),
     prune: bool,
     values: wp.array3d(dtype=Any),
     keys: wp.array(dtype=wp.int64),
     order: wp.array(dtype=int),
 ):
+    """The column in the low bits, the row above it; the number of rows for sources that are left out."""
     k = wp.tid()
     row = rows[k]
     column = columns[k]
-    key = wp.int64(nrow) * wp.int64(ncol)
+    key = wp.int64(nrow) << shift
     if row >= 0 and row < nrow and column >= 0 and column < ncol and is_kept(k, count, prune, values):
-        key = wp.int64(row) * wp.int64(ncol) + wp.int64(column)
+        key = (wp.int64(row) << shift) | wp.int64(column)
     keys[k] = key
     order[k] = k
 
@@ -129,36 +131,64 @@ def mark_first(keys: wp.array(dtype=wp.int64), dropped: wp.int64, is_first: wp.a
 @wp.kernel(enable_backward=False)
 def write_blocks(
     keys: wp.array(dtype=wp.int64),
-    dropped: wp.int64,
     n: int,
-    ncol: int,
+    shift: wp.int64,
+    nrow: int,
     numbers: wp.array(dtype=int),
     columns: wp.array(dtype=int),
     bounds: wp.array(dtype=int),
+    offsets: wp.array(dtype=int),
 ):
+    """Blocks from sorted keys, of which each has the number of its block, counted from 1."""
     k = wp.tid()
-    if k >= numbers[n - 1]:
+    total = numbers[n - 1]
+    before = int(0)
+    row_before = int(-1)
+    if k > 0:
+        before = numbers[k - 1]
+        row_before = int(keys[k - 1] >> shift)
+    row = nrow
+    if k < n:
+        row = int(keys[k] >> shift)
+        if row < nrow and numbers[k] > before:
+            columns[before] = int(keys[k] & ((wp.int64(1) << shift) - wp.int64(1)))
+            bounds[before] = k
+    # Rows that begin here: of those without blocks there may be many.
+    for r in range(row_before + 1, row + 1):
+        offsets[r] = before
+    if k >= total:
         # Places that no block came to: empty groups behind the last source that counts.
-        bounds[k] = lower_bound_of_keys(keys, n, dropped)
-    if k < n and keys[k] < dropped:
-        is_first = k == 0
-        if k > 0:
-            is_first = keys[k - 1] != keys[k]
-        if is_first:
-            columns[numbers[k] - 1] = int(keys[k] % wp.int64(ncol))
-            bounds[numbers[k] - 1] = k
+        bounds[k] = lower_bound_of_keys(keys, n, wp.int64(nrow) << shift)
 
 
 @wp.kernel(enable_backward=False)
-def write_offsets(
-    keys: wp.array(dtype=wp.int64), n: int, ncol: int, numbers: wp.array(dtype=int), offsets: wp.array(dtype=int)
+def counting_pass(
+    keys: wp.array(dtype=wp.int64),
+    shift: wp.int64,
+    mask: wp.int64,
+    starts: wp.array(dtype=int),
+    n: int,
+    given: wp.array(dtype=int),
+    order: wp.array(dtype=int),
 ):
-    row = wp.tid()
-    k = lower_bound_of_keys(keys, n, wp.int64(row) * wp.int64(ncol))
-    blocks_before = int(0)
-    if k > 0:
-        blocks_before = numbers[k - 1]
-    offsets[row] = blocks_before
+    """Sorts sources stably by some bits of their keys, in one thread. `starts` has a zero for each value, and one."""
+    for k in range(n):
+        digit = wp.uint32((keys[k] >> shift) & mask)
+        starts[digit + wp.uint32(1)] = starts[digit + wp.uint32(1)] + 1
+    for digit in range(1, starts.shape[0]):
+        starts[digit] = starts[digit] + starts[digit - 1]
+    for k in range(n):
+        source = given[k]
+        digit = wp.uint32((keys[wp.uint32(source)] >> shift) & mask)
+        at = starts[digit]
+        order[wp.uint32(at)] = source
+        starts[digit] = at + 1
+
+
+@wp.kernel(enable_backward=False)
+def take_keys(order: wp.array(dtype=int), source: wp.array(dtype=wp.int64), target: wp.array(dtype=wp.int64)):
+    k = wp.tid()
+    target[k] = source[wp.uint32(order[k])]
 
 
 @wp.kernel(enable_backward=False)
@@ -213,9 +243,9 @@ def gather(
             # From the first source, not from zero: a single -0.0 stays what it is.
             total = target.dtype()
             if first < last:
-                total = target.dtype(source[order[first], i, j])
+                total = target.dtype(source[wp.uint32(order[wp.uint32(first)]), i, j])
             for k in range(first + 1, last):
-                total += target.dtype(source[order[k], i, j])
+                total += target.dtype(source[wp.uint32(order[wp.uint32(k)]), i, j])
             target[place, i, j] = scale * total
 
 
@@ -249,6 +279,7 @@ def coalesce(
     topology: str,
     count: array | None = None,
     values: array | None = None,
+    by_column: bool = False,
 ) -> Groups:
     """Makes the matrix's structure from coordinates, and says which sources add up where.
 
@@ -258,6 +289,7 @@ def coalesce(
         topology: "compact", "padded" or "masked".
         count: How many of the sources count, on the device; all by default.
         values: Numbers of the sources, three dimensions, where sources that are all zero are left out.
+        by_column: The sources are in the order of their columns already.
     """
     n, device = rows.size, matrix.device
     keys = wp.empty(2 * n, dtype=wp.int64, device=device)
@@ -265,33 +297,52 @@ def coalesce(
     prune = values is not None
     numbers = values if values is not None else wp.empty((0, 1, 1), dtype=wp.float32, device=device)
     if topology == "masked":
-        dropped = matrix.nnz
         place = [matrix.nrow, matrix.nnz, count, prune, numbers, matrix.offsets, matrix.row_counts, matrix.columns]
         run(place_keys, n, [rows, columns, *place, keys, order], device)
-    else:
-        dropped = matrix.nrow * matrix.ncol
-        sizes = [matrix.nrow, matrix.ncol, count, prune, numbers]
-        run(coordinate_keys, n, [rows, columns, *sizes, keys, order], device)
-    if n:
-        wp.utils.radix_sort_pairs(keys, order, n, 0, max(1, dropped.bit_length()))
-    if topology == "masked":
+        keys, order = _sorted(keys, order, n, [(0, matrix.nnz)], device)
         begin, end = (wp.empty(matrix.nnz, dtype=int, device=device) for _ in range(2))
         run(place_bounds, matrix.nnz, [keys, n, begin, end], device)
         return Groups(order, begin, end)
+    shift = max(1, (matrix.ncol - 1).bit_length()) if matrix.ncol else 1
+    sizes = [matrix.nrow, matrix.ncol, wp.int64(shift), count, prune, numbers]
+    run(coordinate_keys, n, [rows, columns, *sizes, keys, order], device)
+    digits = [(shift, matrix.nrow)] if by_column else [(0, (1 << shift) - 1), (shift, matrix.nrow)]
+    keys, order = _sorted(keys, order, n, digits, device)
     if topology == "compact":
         ensure_offsets(matrix)
         matrix.row_counts = None
         matrix.nnz = n
         if matrix.columns.size < n:
             matrix.columns = wp.empty(n, dtype=int, device=device)
-        bounds = _compress(matrix, keys, n, dropped, matrix.offsets, matrix.columns)
+        bounds = _compress(matrix, keys, n, shift, matrix.offsets, matrix.columns)
         return Groups(order, bounds[:n], wp.clone(bounds[1 : n + 1]) if n else bounds[1:])
     offsets = wp.empty(matrix.nrow + 1, dtype=int, device=device)
     found = wp.empty(n, dtype=int, device=device)
-    bounds = _compress(matrix, keys, n, dropped, offsets, found)
+    bounds = _compress(matrix, keys, n, shift, offsets, found)
     begin, end = (wp.zeros(matrix.nnz, dtype=int, device=device) for _ in range(2))
     pad(matrix, offsets, found, bounds, begin, end)
     return Groups(order, begin, end)
+
+
+def _sorted(keys: array, order: array, n: int, digits: list[tuple[int, int]], device: Any) -> tuple[array, array]:
+    """Keys in order, and which sources they are of. A digit is the place of its lowest bit and its largest value.
+
+    On a CPU each digit is sorted by counting, the lowest first: two passes over the sources instead of a sort.
+    """
+    if n == 0:
+        return keys, order
+    if device.is_cuda:
+        shift, largest = digits[-1]
+        wp.utils.radix_sort_pairs(keys, order, n, 0, shift + max(1, largest.bit_length()))
+        return keys, order
+    for shift, largest in digits:
+        given, order = order, wp.empty(n, dtype=int, device=device)
+        starts = wp.zeros(largest + 2, dtype=int, device=device)
+        mask = wp.int64((1 << max(1, largest.bit_length())) - 1)
+        run(counting_pass, 1, [keys, wp.int64(shift), mask, starts, n, given, order], device)
+    in_order = wp.empty(n, dtype=wp.int64, device=device)
+    run(take_keys, n, [order, keys, in_order], device)
+    return in_order, order
 
 
 def pad(
@@ -309,23 +360,18 @@ def ensure_offsets(matrix: BsrMatrix) -> None:
         matrix.offsets = wp.zeros(matrix.nrow + 1, dtype=int, device=matrix.device)
 
 
-def _compress(matrix: BsrMatrix, keys: array, n: int, dropped: int, offsets: array, columns: array) -> array:
+def _compress(matrix: BsrMatrix, keys: array, n: int, shift: int, offsets: array, columns: array) -> array:
     """Offsets and columns from sorted keys; gives where each block's sources begin, and where the last one's end."""
     bounds = wp.zeros(n + 1, dtype=int, device=matrix.device)
-    if n == 0 or dropped == 0:
+    if n == 0:
         offsets[: matrix.nrow + 1].zero_()
         return bounds
     first, numbers = (wp.empty(n, dtype=int, device=matrix.device) for _ in range(2))
-    run(mark_first, n, [keys, wp.int64(dropped), first], matrix.device)
+    run(mark_first, n, [keys, wp.int64(matrix.nrow << shift), first], matrix.device)
     wp.utils.array_scan(first, numbers)
-    run(write_blocks, n + 1, [keys, wp.int64(dropped), n, matrix.ncol, numbers, columns, bounds], matrix.device)
-    run(write_offsets, matrix.nrow + 1, [keys, n, matrix.ncol, numbers, offsets], matrix.device)
+    arguments = [keys, n, wp.int64(shift), matrix.nrow, numbers, columns, bounds, offsets]
+    run(write_blocks, n + 1, arguments, matrix.device)
     return bounds
-
-
-def needs_grad(*arrays: array) -> bool:
-    """Whether any of the arrays has a gradient."""
-    return any(one.requires_grad for one in arrays)
 
 
 def ready_values(matrix: BsrMatrix, n: int, requires_grad: bool, fresh: bool = False) -> None:

@@ -1,10 +1,12 @@
 """Functions that kernels call: from a row and column to a block, and from a block to its row.
 
-Columns of a row are sorted, so both are binary searches.
+Columns of a row are sorted, so both are binary searches. Indices that cannot be negative are unsigned here, and
+in all loops over blocks: a signed one is looked at first, whether it counts from the end.
 """
 
 from __future__ import annotations
 
+import gridstride as wp
 from gridstride._array import array
 from gridstride._kernel import func
 
@@ -15,8 +17,8 @@ def lower_bound(values: array(dtype=int), begin: int, end: int, value: int):
     low = begin
     high = end
     while low < high:
-        middle = low + (high - low) / 2
-        if values[middle] < value:
+        middle = low + ((high - low) >> 1)
+        if values[wp.uint32(middle)] < value:
             low = middle + 1
         else:
             high = middle
@@ -37,7 +39,7 @@ def find_column(columns: array(dtype=int), begin: int, end: int, column: int):
     """The index of a column between `begin` and `end`, or -1."""
     at = lower_bound(columns, begin, end, column)
     found = -1
-    if at < end and columns[at] == column:
+    if at < end and columns[wp.uint32(at)] == column:
         found = at
     return found
 

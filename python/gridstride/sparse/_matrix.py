@@ -376,9 +376,9 @@ def _is_number(value: Any) -> bool:
 def _sum(first: Any, second: Any, sign: float) -> Any:
     if not isinstance(second, (BsrMatrix, BsrScaled)):
         return NotImplemented
-    from gridstride.sparse import bsr_axpy, bsr_copy
+    from gridstride.sparse._arithmetic import bsr_sum
 
-    return bsr_axpy(second, bsr_copy(first), alpha=sign)
+    return bsr_sum(first, second, sign)
 
 
 def _product(left: Any, right: Any) -> Any:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import gridstride as wp
 from gridstride import _native
 from gridstride._array import array
+from gridstride._kernel import Kernel
 from gridstride._vector import matrix_base, vector_base
 from gridstride.sparse import _build, _functions, _merge
 from gridstride.sparse._assign import bsr_copy
@@ -19,25 +21,63 @@ find_column = _functions.find_column
 MAX_UNROLLED = 36
 
 
-@wp.kernel
-def multiply_vector(
-    scale: Any,
-    keep: Any,
-    offsets: wp.array(dtype=int),
-    row_counts: wp.array(dtype=int),
+@wp.func
+def row_product(
+    begin: int,
+    end: int,
     columns: wp.array(dtype=int),
     values: wp.array(dtype=Any),
     x: wp.array(dtype=Any),
     y: wp.array(dtype=Any),
 ):
-    row = wp.tid()
     total = y.dtype()
-    for block in range(offsets[row], row_end(row, offsets, row_counts)):
-        total += values[block] * x[columns[block]]
-    total = scale * total
-    if keep != type(keep)(0.0):
-        total += keep * y[row]
-    y[row] = total
+    for b in range(begin, end):
+        block = wp.uint32(b)
+        total += values[block] * x[wp.uint32(columns[block])]
+    return total
+
+
+@functools.cache
+def multiplying(number: Any, is_padded: bool, is_scaled: bool, is_added: bool) -> Kernel:
+    """The kernel of `y := scale A x + keep y`, without what it does not need: a row has few blocks, and all counts."""
+
+    @wp.kernel(module="unique")
+    def multiply_padded(
+        scale: number,
+        keep: number,
+        offsets: wp.array(dtype=int),
+        row_counts: wp.array(dtype=int),
+        columns: wp.array(dtype=int),
+        values: wp.array(dtype=Any),
+        x: wp.array(dtype=Any),
+        y: wp.array(dtype=Any),
+    ):
+        row = wp.tid()
+        begin = offsets[row]
+        total = scale * row_product(begin, begin + row_counts[row], columns, values, x, y)
+        if is_added:
+            total += keep * y[row]
+        y[row] = total
+
+    @wp.kernel(module="unique")
+    def multiply_compact(
+        scale: number,
+        keep: number,
+        offsets: wp.array(dtype=int),
+        columns: wp.array(dtype=int),
+        values: wp.array(dtype=Any),
+        x: wp.array(dtype=Any),
+        y: wp.array(dtype=Any),
+    ):
+        row = wp.tid()
+        total = row_product(offsets[row], offsets[row + 1], columns, values, x, y)
+        if is_scaled:
+            total = scale * total
+        if is_added:
+            total += keep * y[row]
+        y[row] = total
+
+    return multiply_padded if is_padded else multiply_compact
 
 
 @wp.kernel
@@ -147,11 +187,40 @@ def multiply_matrix_by_number(
 
 
 @wp.kernel(enable_backward=False)
-def limit_offsets(limit: int, offsets: wp.array(dtype=int), nrow: int):
+def multiply_rows(
+    scale: Any,
+    offsets: wp.array(dtype=int),
+    row_counts: wp.array(dtype=int),
+    columns: wp.array(dtype=int),
+    x_offsets: wp.array(dtype=int),
+    x_counts: wp.array(dtype=int),
+    x_columns: wp.array(dtype=int),
+    y_offsets: wp.array(dtype=int),
+    y_counts: wp.array(dtype=int),
+    y_columns: wp.array(dtype=int),
+    cursors: wp.array(dtype=int),
+    heads: wp.array(dtype=int),
+    x: wp.array(dtype=Any),
+    y: wp.array(dtype=Any),
+    z: wp.array(dtype=Any),
+):
+    """As `multiply_matrix`, a thread a row, with cursors instead of searches: the same sums."""
     row = wp.tid()
-    if row == nrow and offsets[row] > limit:
-        print("bsr_mm: `max_new_nnz` is exceeded: blocks of the last rows are left out")
-    offsets[row] = wp.min(offsets[row], limit)
+    _merge.open_row(row, x_offsets, x_counts, x_columns, y_offsets, y_counts, y_columns, cursors, heads)
+    first = x_offsets[row]
+    end = row_end(row, x_offsets, x_counts)
+    for p in range(offsets[row], row_end(row, offsets, row_counts)):
+        place = wp.uint32(p)
+        column = columns[place]
+        total = z.dtype()
+        for a in range(first, end):
+            k = wp.uint32(a)
+            while heads[k] < column:
+                cursors[k] = cursors[k] + 1
+                heads[k] = _merge.head(y_columns, cursors[k], row_end(x_columns[k], y_offsets, y_counts))
+            if heads[k] == column:
+                total += x[k] * y[wp.uint32(cursors[k])]
+        z[place] = z[place] + scale * total
 
 
 class bsr_mm_work_arrays:  # noqa: N801 - Warp's name
@@ -194,15 +263,25 @@ def bsr_mv(
         grad = x.requires_grad or matrix.requires_grad
         y = wp.empty(n_out, dtype=dtype, device=matrix.device, requires_grad=grad)
         beta = 0.0
-    x_numbers = _vector(matrix, "x", x, n_in, width_in)
-    y_numbers = _vector(matrix, "y", y, n_out, width_out)
     if not n_out:
         return y
     if x.size and _native.overlap(x, y):
+        _vector(matrix, "x", x, n_in, width_in)
         if work_buffer is None:
             work_buffer = wp.empty_like(x)
         wp.copy(work_buffer, x, count=x.size)
-        x_numbers = _vector(matrix, "work_buffer", work_buffer, n_in, width_in)
+        x = work_buffer
+    by_block = not transpose and matrix.block_size <= MAX_UNROLLED
+    if by_block and alpha != 0.0 and matrix.nnz:
+        elements = [_elements(matrix, "x", x, n_in, width_in), _elements(matrix, "y", y, n_out, width_out)]
+        is_padded = matrix.row_counts is not None
+        structure = _merge.structure(matrix) if is_padded else [matrix.offsets, matrix.columns]
+        inputs = [alpha, beta, *structure, blocks(matrix.values)]
+        kernel = multiplying(matrix.scalar_type, is_padded, alpha != 1.0, beta != 0.0)
+        wp.launch(kernel, n_out, [*inputs, elements[0]], [elements[1]], device=matrix.device)
+        return y
+    x_numbers = _vector(matrix, "x", x, n_in, width_in)
+    y_numbers = _vector(matrix, "y", y, n_out, width_out)
     if alpha == 0.0 or not matrix.nnz:
         _scale(y_numbers, beta)
     elif transpose:
@@ -211,13 +290,8 @@ def bsr_mv(
         wp.launch(multiply_transposed, matrix.nrow, inputs, [y_numbers], device=matrix.device)
     else:
         factors = [matrix.scalar_type(alpha), matrix.scalar_type(beta)]
-        inputs = [*factors, *_merge.structure(matrix)]
-        if matrix.block_size > MAX_UNROLLED:
-            inputs += [matrix.scalar_values, x_numbers]
-            wp.launch(multiply_vector_by_number, (n_out, width_out), inputs, [y_numbers], device=matrix.device)
-        else:
-            inputs += [blocks(matrix.values), _elements(x_numbers, matrix)]
-            wp.launch(multiply_vector, n_out, inputs, [_elements(y_numbers, matrix)], device=matrix.device)
+        inputs = [*factors, *_merge.structure(matrix), matrix.scalar_values, x_numbers]
+        wp.launch(multiply_vector_by_number, (n_out, width_out), inputs, [y_numbers], device=matrix.device)
     return y
 
 
@@ -259,14 +333,18 @@ def _column(vector: array) -> array:
 
 def blocks(values: array) -> array:
     """Values as the kernels multiply them: a 1 x 1 block is a number."""
-    return values.view(values.dtype._wp_scalar_type_).reshape(values.shape) if values.dtype._length_ == 1 else values
+    dtype = values.dtype
+    return values if dtype._length_ > 1 or not dtype._shape_ else values.view(dtype._wp_scalar_type_).flatten()
 
 
-def _elements(numbers: array, matrix: BsrMatrix) -> array:
-    """Rows of numbers as vectors, or as numbers where all blocks are 1 x 1."""
-    if matrix.block_size == 1:
-        return numbers.transpose()[0]
-    return numbers.view(wp.types.vector(numbers.shape[1], numbers.dtype)).reshape((numbers.shape[0],))
+def _elements(matrix: BsrMatrix, name: str, vector: array, n: int, width: int) -> array:
+    """An array as vectors as wide as a block, or as numbers where all blocks are 1 x 1."""
+    scalar = matrix.scalar_type
+    dtype = scalar if matrix.block_size == 1 else wp.types.vector(width, scalar)
+    if vector.dtype is dtype and vector.shape == (n,) and vector.device is matrix.device:
+        return vector
+    numbers = _vector(matrix, name, vector, n, width)
+    return numbers.transpose()[0] if matrix.block_size == 1 else numbers.view(dtype).reshape((n,))
 
 
 def _scale(numbers: array, factor: float) -> None:
@@ -367,41 +445,40 @@ def _adopt_product(
         offsets, columns = (wp.clone(one) for one in work_arrays._structure)
         _merge.adopt(z, offsets, columns, topology)
         return
-    added = _merge.structure(z) if beta != 0.0 else [None, None, None]
-    inputs = [*_merge.structure(x), *_merge.structure(y), *added]
-    if max_new_nnz is None:
-        offsets, columns = _merge.merged(_merge.product_structure, inputs, z.nrow, z.device)
-    else:
+    added = _merge.structure(z) if beta != 0.0 else [None, None, wp.empty(0, dtype=int, device=z.device)]
+    if topology == "padded" and beta != 0.0:
+        # Its columns are written where they are read.
+        added[1:] = (wp.clone(one) for one in added[1:])
+    cursors = [wp.empty(x.nnz, dtype=int, device=z.device) for _ in range(2)]
+    inputs = [*_merge.structure(x), *_merge.structure(y), *added, *cursors]
+    limit = None
+    if max_new_nnz is not None and topology == "compact":
         limit = int(max_new_nnz) + (z.nnz if beta != 0.0 else 0)
-        offsets, columns = _limited(inputs, z.nrow, z.device, limit)
+    _merge.merged(_merge.product_structure, inputs, z, topology, limit=limit)
     if work_arrays is not None and topology == "compact":
-        work_arrays._structure = (wp.clone(offsets), wp.clone(columns))
-    _merge.adopt(z, offsets, columns, topology)
-
-
-def _limited(inputs: list[Any], nrow: int, device: Any, limit: int) -> tuple[array, array]:
-    counts = wp.empty(nrow, dtype=int, device=device)
-    offsets = wp.zeros(nrow + 1, dtype=int, device=device)
-    run(_merge.product_structure, nrow, [*inputs, counts, None, None], device)
-    if nrow:
-        wp.utils.array_scan(counts, offsets[1:])
-    run(limit_offsets, nrow + 1, [limit, offsets, nrow], device)
-    columns = wp.empty(limit, dtype=int, device=device)
-    if limit:
-        run(_merge.product_structure, nrow, [*inputs, counts, offsets, columns], device)
-    return offsets, columns
+        work_arrays._structure = (wp.clone(z.offsets), wp.clone(z.columns))
 
 
 def _add_product(x: BsrMatrix, y: BsrMatrix, z: BsrMatrix, alpha: float) -> None:
-    inputs = [z.scalar_type(alpha), z.uncompress_rows(), z.columns, *_merge.structure(x), *_merge.structure(y)]
+    factors = [*_merge.structure(x), *_merge.structure(y)]
     if max(x.block_size, y.block_size, z.block_size) > MAX_UNROLLED:
         target = z.scalar_values[: z.nnz]
-        inputs += [x.scalar_values, y.scalar_values]
+        inputs = [z.scalar_type(alpha), z.uncompress_rows(), z.columns, *factors, x.scalar_values, y.scalar_values]
         wp.launch(multiply_matrix_by_number, target.shape, inputs, [target], device=z.device)
         return
     target = blocks(z.values)
     if z.block_size == 1 and x.block_size > 1:
         # A row times a column is a matrix of one number.
         target = target.view(wp.types.matrix(shape=(1, 1), dtype=z.scalar_type))
-    inputs += [blocks(x.values), blocks(y.values)]
-    wp.launch(multiply_matrix, z.nnz, inputs, [target], device=z.device)
+    values = [blocks(x.values), blocks(y.values)]
+    if z.device.is_cuda or _native.is_recording():
+        inputs = [z.scalar_type(alpha), z.uncompress_rows(), z.columns, *factors, *values]
+        wp.launch(multiply_matrix, z.nnz, inputs, [target], device=z.device)
+    else:
+        cursors = [wp.empty(x.nnz, dtype=int, device=z.device) for _ in range(2)]
+        run(
+            multiply_rows,
+            z.nrow,
+            [z.scalar_type(alpha), *_merge.structure(z), *factors, *cursors, *values, target],
+            z.device,
+        )

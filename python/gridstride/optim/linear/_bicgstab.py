@@ -7,82 +7,88 @@ preconditioner the stabilizing step makes M r shortest, with a right one r; the 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import gridstride as wp
 from gridstride._array import array
-from gridstride.optim.linear import _vectors
-from gridstride.optim.linear._cg import begin
+from gridstride.optim.linear import _cg, _vectors
 from gridstride.optim.linear._operator import LinearOperator
 from gridstride.optim.linear._solver import LinearSolverState
 
-batch_of, ratio = _vectors.batch_of, _vectors.ratio
+ratio = _vectors.ratio
 
 
-@wp.kernel(enable_backward=False)
-def half_step(
-    batches: wp.array(dtype=int),
-    rho: wp.array(dtype=Any),
-    r0_v: wp.array(dtype=Any),
-    r_norm_sq: wp.array(dtype=Any),
-    atol_sq: wp.array(dtype=Any),
-    v: wp.array(dtype=Any),
-    y: wp.array(dtype=Any),
-    x: wp.array(dtype=Any),
-    r: wp.array(dtype=Any),
-):
-    """x += a y, r -= a v: r is then the s of the literature."""
-    i = wp.tid()
-    batch = batch_of(batches, i)
-    if batch >= 0 and r_norm_sq[batch] > atol_sq[batch]:
-        a = ratio(rho[batch], r0_v[batch])
-        x[i] = x.dtype(type(a)(x[i]) + a * type(a)(y[i]))
-        r[i] = r.dtype(type(a)(r[i]) - a * type(a)(v[i]))
+@functools.cache
+def kernels_of(is_batched: bool) -> SimpleNamespace:
+    """The kernels over vectors, of one system or of several."""
+    batch_of = _vectors.batching(is_batched)
 
+    @wp.kernel(enable_backward=False, module="unique")
+    def half_step(
+        batches: wp.array(dtype=int),
+        rho: wp.array(dtype=Any),
+        r0_v: wp.array(dtype=Any),
+        r_norm_sq: wp.array(dtype=Any),
+        atol_sq: wp.array(dtype=Any),
+        v: wp.array(dtype=Any),
+        y: wp.array(dtype=Any),
+        x: wp.array(dtype=Any),
+        r: wp.array(dtype=Any),
+    ):
+        """x += a y, r -= a v: r is then the s of the literature."""
+        i = wp.tid()
+        batch = batch_of(batches, i)
+        if batch >= 0 and r_norm_sq[batch] > atol_sq[batch]:
+            a = ratio(rho[batch], r0_v[batch])
+            x[i] = x.dtype(type(a)(x[i]) + a * type(a)(y[i]))
+            r[i] = r.dtype(type(a)(r[i]) - a * type(a)(v[i]))
 
-@wp.kernel(enable_backward=False)
-def stabilize(
-    batches: wp.array(dtype=int),
-    ts: wp.array(dtype=Any),
-    tt: wp.array(dtype=Any),
-    r_norm_sq: wp.array(dtype=Any),
-    atol_sq: wp.array(dtype=Any),
-    t: wp.array(dtype=Any),
-    z: wp.array(dtype=Any),
-    x: wp.array(dtype=Any),
-    r: wp.array(dtype=Any),
-):
-    """x += w z, r -= w t"""
-    i = wp.tid()
-    batch = batch_of(batches, i)
-    if batch >= 0 and r_norm_sq[batch] > atol_sq[batch]:
-        w = ratio(ts[batch], tt[batch])
-        x[i] = x.dtype(type(w)(x[i]) + w * type(w)(z[i]))
-        r[i] = r.dtype(type(w)(r[i]) - w * type(w)(t[i]))
+    @wp.kernel(enable_backward=False, module="unique")
+    def stabilize(
+        batches: wp.array(dtype=int),
+        ts: wp.array(dtype=Any),
+        tt: wp.array(dtype=Any),
+        r_norm_sq: wp.array(dtype=Any),
+        atol_sq: wp.array(dtype=Any),
+        t: wp.array(dtype=Any),
+        z: wp.array(dtype=Any),
+        x: wp.array(dtype=Any),
+        r: wp.array(dtype=Any),
+    ):
+        """x += w z, r -= w t"""
+        i = wp.tid()
+        batch = batch_of(batches, i)
+        if batch >= 0 and r_norm_sq[batch] > atol_sq[batch]:
+            w = ratio(ts[batch], tt[batch])
+            x[i] = x.dtype(type(w)(x[i]) + w * type(w)(z[i]))
+            r[i] = r.dtype(type(w)(r[i]) - w * type(w)(t[i]))
 
+    @wp.kernel(enable_backward=False, module="unique")
+    def turn_twice(
+        batches: wp.array(dtype=int),
+        rho: wp.array(dtype=Any),
+        rho_new: wp.array(dtype=Any),
+        r0_v: wp.array(dtype=Any),
+        ts: wp.array(dtype=Any),
+        tt: wp.array(dtype=Any),
+        r_norm_sq: wp.array(dtype=Any),
+        atol_sq: wp.array(dtype=Any),
+        v: wp.array(dtype=Any),
+        r: wp.array(dtype=Any),
+        p: wp.array(dtype=Any),
+    ):
+        """p = r + b (p - w v) with b = (rho' / rho) (a / w) and a = rho / (r0, v)"""
+        i = wp.tid()
+        batch = batch_of(batches, i)
+        if batch >= 0 and r_norm_sq[batch] > atol_sq[batch]:
+            w = ratio(ts[batch], tt[batch])
+            b = ratio(rho_new[batch], w * r0_v[batch])
+            p[i] = p.dtype(type(b)(r[i]) + b * (type(b)(p[i]) - w * type(b)(v[i])))
 
-@wp.kernel(enable_backward=False)
-def turn_twice(
-    batches: wp.array(dtype=int),
-    rho: wp.array(dtype=Any),
-    rho_new: wp.array(dtype=Any),
-    r0_v: wp.array(dtype=Any),
-    ts: wp.array(dtype=Any),
-    tt: wp.array(dtype=Any),
-    r_norm_sq: wp.array(dtype=Any),
-    atol_sq: wp.array(dtype=Any),
-    v: wp.array(dtype=Any),
-    r: wp.array(dtype=Any),
-    p: wp.array(dtype=Any),
-):
-    """p = r + b (p - w v) with b = (rho' / rho) (a / w) and a = rho / (r0, v)"""
-    i = wp.tid()
-    batch = batch_of(batches, i)
-    if batch >= 0 and r_norm_sq[batch] > atol_sq[batch]:
-        w = ratio(ts[batch], tt[batch])
-        b = ratio(rho_new[batch], w * r0_v[batch])
-        p[i] = p.dtype(type(b)(r[i]) + b * (type(b)(p[i]) - w * type(b)(v[i])))
+    return SimpleNamespace(half_step=half_step, stabilize=stabilize, turn_twice=turn_twice)
 
 
 class BiCGSTAB(LinearSolverState):
@@ -113,6 +119,8 @@ class BiCGSTAB(LinearSolverState):
         super().__init__(A, b, x, tol, atol, maxiter, M, callback, check_every, use_cuda_graph)
 
     def _allocate(self) -> None:
+        self._kernels = kernels_of(self._batches is not None)
+        self._moves = _cg.kernels_of(self._batches is not None)
         self._r, self._r0, self._p, self._v, self._t = (self._vector() for _ in range(5))
         if self.M is not None:
             self._y, self._z = self._vector(), self._vector()
@@ -128,7 +136,7 @@ class BiCGSTAB(LinearSolverState):
     def _start(self) -> None:
         self._residual(self._r)
         for one in (self._r, self._r0, self._p):
-            self._launch(begin, [self._r.flat, one.flat])
+            self._launch(self._moves.begin, [self._r.flat, one.flat])
         self._dot.compute(self._r.row, self._r.flat, self._r_norm_sq)
         wp.copy(self._rho, self._r_norm_sq)
 
@@ -142,7 +150,7 @@ class BiCGSTAB(LinearSolverState):
         self._multiply(y, v)
         self._dot.compute(self._r0.row, v.flat, self._r0_v)
         norms = [self._r_norm_sq, self._atol_sq]
-        self._launch(half_step, [self._rho, self._r0_v, *norms, v.flat, y.flat, x.flat, r.flat])
+        self._launch(self._kernels.half_step, [self._rho, self._r0_v, *norms, v.flat, y.flat, x.flat, r.flat])
         if self.M is not None:
             self._precondition(r, z)
         self._multiply(z, t)
@@ -151,11 +159,11 @@ class BiCGSTAB(LinearSolverState):
             self._precondition(t, mt)
         self._dot.compute(mt.row, ms.flat, self._ts)
         self._dot.compute(mt.row, mt.flat, self._tt)
-        self._launch(stabilize, [self._ts, self._tt, *norms, t.flat, z.flat, x.flat, r.flat])
+        self._launch(self._kernels.stabilize, [self._ts, self._tt, *norms, t.flat, z.flat, x.flat, r.flat])
         self._dot.compute(r.row, r.flat, self._r_norm_sq)
         self._dot.compute(self._r0.row, r.flat, self._rho_new)
         coefficients = [self._rho, self._rho_new, self._r0_v, self._ts, self._tt]
-        self._launch(turn_twice, [*coefficients, *norms, v.flat, r.flat, p.flat])
+        self._launch(self._kernels.turn_twice, [*coefficients, *norms, v.flat, r.flat, p.flat])
         wp.copy(self._rho, self._rho_new)
 
 

@@ -7,42 +7,50 @@ product of M's inverse: one product with A and one with M an iteration.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import gridstride as wp
 from gridstride._array import array
-from gridstride.optim.linear import _vectors
-from gridstride.optim.linear._cg import begin, turn
+from gridstride.optim.linear import _cg, _vectors
 from gridstride.optim.linear._solver import LinearSolverState, restart_of
 
-batch_of, ratio = _vectors.batch_of, _vectors.ratio
+ratio = _vectors.ratio
 
 
-@wp.kernel(enable_backward=False)
-def step(
-    batches: wp.array(dtype=int),
-    r_norm_sq: wp.array(dtype=Any),
-    atol_sq: wp.array(dtype=Any),
-    z_az: wp.array(dtype=Any),
-    ap_map: wp.array(dtype=Any),
-    has_m: bool,
-    p: wp.array(dtype=Any),
-    ap: wp.array(dtype=Any),
-    m_ap: wp.array(dtype=Any),
-    x: wp.array(dtype=Any),
-    r: wp.array(dtype=Any),
-    z: wp.array(dtype=Any),
-):
-    """x += a p, r -= a A p, z -= a M A p with a preconditioner; not where a subproblem is solved."""
-    i = wp.tid()
-    batch = batch_of(batches, i)
-    if batch >= 0 and r_norm_sq[batch] > atol_sq[batch]:
-        a = ratio(z_az[batch], ap_map[batch])
-        x[i] = x.dtype(type(a)(x[i]) + a * type(a)(p[i]))
-        r[i] = r.dtype(type(a)(r[i]) - a * type(a)(ap[i]))
-        if has_m:
-            z[i] = z.dtype(type(a)(z[i]) - a * type(a)(m_ap[i]))
+@functools.cache
+def kernels_of(is_batched: bool) -> SimpleNamespace:
+    """The kernels over vectors, of one system or of several."""
+    batch_of = _vectors.batching(is_batched)
+
+    @wp.kernel(enable_backward=False, module="unique")
+    def step(
+        batches: wp.array(dtype=int),
+        r_norm_sq: wp.array(dtype=Any),
+        atol_sq: wp.array(dtype=Any),
+        z_az: wp.array(dtype=Any),
+        ap_map: wp.array(dtype=Any),
+        has_m: bool,
+        p: wp.array(dtype=Any),
+        ap: wp.array(dtype=Any),
+        m_ap: wp.array(dtype=Any),
+        x: wp.array(dtype=Any),
+        r: wp.array(dtype=Any),
+        z: wp.array(dtype=Any),
+    ):
+        """x += a p, r -= a A p, z -= a M A p with a preconditioner; not where a subproblem is solved."""
+        i = wp.tid()
+        batch = batch_of(batches, i)
+        if batch >= 0 and r_norm_sq[batch] > atol_sq[batch]:
+            a = ratio(z_az[batch], ap_map[batch])
+            x[i] = x.dtype(type(a)(x[i]) + a * type(a)(p[i]))
+            r[i] = r.dtype(type(a)(r[i]) - a * type(a)(ap[i]))
+            if has_m:
+                z[i] = z.dtype(type(a)(z[i]) - a * type(a)(m_ap[i]))
+
+    return SimpleNamespace(step=step)
 
 
 class CR(LinearSolverState):
@@ -68,6 +76,8 @@ class CR(LinearSolverState):
         super().__init__(A, b, x, tol, atol, maxiter, M, callback, check_every, use_cuda_graph)
 
     def _allocate(self) -> None:
+        self._kernels = kernels_of(self._batches is not None)
+        self._moves = _cg.kernels_of(self._batches is not None)
         vectors = (self._vector() for _ in range(6))
         self._r, self._z, self._az, self._p, self._ap, self._m_ap = vectors
         self._z_az, self._z_az_new, self._ap_map = (self._dot.result() for _ in range(3))
@@ -75,17 +85,17 @@ class CR(LinearSolverState):
     def _start(self) -> None:
         r = self._r
         self._residual(r)
-        self._launch(begin, [r.flat, r.flat])
+        self._launch(self._moves.begin, [r.flat, r.flat])
         self._dot.compute(r.row, r.flat, self._r_norm_sq)
         z = r
         if self._operands[3] is not None:
             self._precondition(r, self._z)
             z = self._z
-            self._launch(begin, [z.flat, z.flat])
+            self._launch(self._moves.begin, [z.flat, z.flat])
         self._multiply(z, self._az)
         self._dot.compute(z.row, self._az.flat, self._z_az)
-        self._launch(begin, [z.flat, self._p.flat])
-        self._launch(begin, [self._az.flat, self._ap.flat])
+        self._launch(self._moves.begin, [z.flat, self._p.flat])
+        self._launch(self._moves.begin, [self._az.flat, self._ap.flat])
 
     def _cycle(self) -> None:
         for n in range(self._cycle_size):
@@ -101,14 +111,14 @@ class CR(LinearSolverState):
         self._dot.compute(ap.row, m_ap.flat, self._ap_map)
         norms = [self._r_norm_sq, self._atol_sq, self._z_az, self._ap_map]
         x = self._operands[2]
-        self._launch(step, [*norms, z is not r, self._p.flat, ap.flat, m_ap.flat, x.flat, r.flat, z.flat])
+        self._launch(self._kernels.step, [*norms, z is not r, self._p.flat, ap.flat, m_ap.flat, x.flat, r.flat, z.flat])
         if is_last and self.restart:
             return
         self._dot.compute(r.row, r.flat, self._r_norm_sq)
         self._multiply(z, self._az)
         self._dot.compute(z.row, self._az.flat, self._z_az_new)
-        self._launch(turn, [self._z_az, self._z_az_new, z.flat, self._p.flat])
-        self._launch(turn, [self._z_az, self._z_az_new, self._az.flat, ap.flat])
+        self._launch(self._moves.turn, [self._z_az, self._z_az_new, z.flat, self._p.flat])
+        self._launch(self._moves.turn, [self._z_az, self._z_az_new, self._az.flat, ap.flat])
         wp.copy(self._z_az, self._z_az_new)
 
 

@@ -187,7 +187,7 @@ class _Refit:
         rows = wp.zeros(G.nnz, dtype=int, device=self.device)
         self._launch(kernels.sort_columns, [self.supports, self.counts, G.offsets, G.columns, rows])
         GT = bsr_zeros(self.n, self.n, self.fitted.dtype, device=self.device)
-        groups = build.coalesce(GT, G.columns, rows, "compact")
+        groups = build.coalesce(GT, G.columns, rows, "compact", by_column=True)
         build.ready_values(GT, GT.nnz, False)
         self.order = groups.order
         self.owner.G, self.owner.GT = G, GT

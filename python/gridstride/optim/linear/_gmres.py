@@ -8,52 +8,19 @@ orthogonalization process", 2005): two launches instead of one for each directio
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 import gridstride as wp
 from gridstride._array import array
-from gridstride.optim.linear import _vectors
-from gridstride.optim.linear._cg import begin
+from gridstride.optim.linear import _cg, _vectors
 from gridstride.optim.linear._solver import LinearSolverState
 
-batch_of, ratio = _vectors.batch_of, _vectors.ratio
-
-
-@wp.kernel(enable_backward=False)
-def begin_basis(
-    batches: wp.array(dtype=int),
-    norm_sq: wp.array(dtype=Any),
-    r: wp.array(dtype=Any),
-    v: wp.array(dtype=Any),
-):
-    """v = r / |r|"""
-    i = wp.tid()
-    batch = batch_of(batches, i)
-    value = v.dtype(0.0)
-    if batch >= 0:
-        value = v.dtype(ratio(type(norm_sq[0])(r[i]), wp.sqrt(norm_sq[batch])))
-    v[i] = value
-
-
-@wp.kernel(enable_backward=False)
-def subtract_projections(
-    batches: wp.array(dtype=int),
-    n_batches: int,
-    n_rows: int,
-    coefficients: wp.array(dtype=Any),
-    basis: wp.array2d(dtype=Any),
-    w: wp.array(dtype=Any),
-):
-    i = wp.tid()
-    batch = batch_of(batches, i)
-    if batch >= 0:
-        total = coefficients.dtype(w[i])
-        for row in range(n_rows):
-            total -= coefficients[row * n_batches + batch] * coefficients.dtype(basis[row, i])
-        w[i] = w.dtype(total)
+ratio = _vectors.ratio
 
 
 @wp.kernel(enable_backward=False)
@@ -80,18 +47,6 @@ def close_column(
         below = wp.sqrt(norm_sq[batch])
     column[n_rows * n_batches + batch] = below
     scale[batch] = ratio(column.dtype(1.0), below)
-
-
-@wp.kernel(enable_backward=False)
-def scale_direction(
-    batches: wp.array(dtype=int), scale: wp.array(dtype=Any), w: wp.array(dtype=Any), v: wp.array(dtype=Any)
-):
-    i = wp.tid()
-    batch = batch_of(batches, i)
-    value = v.dtype(0.0)
-    if batch >= 0:
-        value = v.dtype(scale[batch] * scale.dtype(w[i]))
-    v[i] = value
 
 
 @wp.kernel(enable_backward=False)
@@ -138,29 +93,84 @@ def least_squares(
         y[at] = ratio(total, columns[i, at])
 
 
-@wp.kernel(enable_backward=False)
-def combine(
-    batches: wp.array(dtype=int),
-    n_batches: int,
-    k: int,
-    y: wp.array(dtype=Any),
-    basis: wp.array2d(dtype=Any),
-    out: wp.array(dtype=Any),
-):
-    i = wp.tid()
-    batch = batch_of(batches, i)
-    total = y.dtype(0.0)
-    if batch >= 0:
-        for row in range(k):
-            total += y[row * n_batches + batch] * y.dtype(basis[row, i])
-    out[i] = out.dtype(total)
+@functools.cache
+def kernels_of(is_batched: bool) -> SimpleNamespace:
+    """The kernels over vectors, of one system or of several."""
+    batch_of = _vectors.batching(is_batched)
 
+    @wp.kernel(enable_backward=False, module="unique")
+    def begin_basis(
+        batches: wp.array(dtype=int),
+        norm_sq: wp.array(dtype=Any),
+        r: wp.array(dtype=Any),
+        v: wp.array(dtype=Any),
+    ):
+        """v = r / |r|"""
+        i = wp.tid()
+        batch = batch_of(batches, i)
+        value = v.dtype(0.0)
+        if batch >= 0:
+            value = v.dtype(ratio(type(norm_sq[0])(r[i]), wp.sqrt(norm_sq[batch])))
+        v[i] = value
 
-@wp.kernel(enable_backward=False)
-def move(batches: wp.array(dtype=int), step: wp.array(dtype=Any), x: wp.array(dtype=Any)):
-    i = wp.tid()
-    if batch_of(batches, i) >= 0:
-        x[i] = x[i] + step[i]
+    @wp.kernel(enable_backward=False, module="unique")
+    def subtract_projections(
+        batches: wp.array(dtype=int),
+        n_batches: int,
+        n_rows: int,
+        coefficients: wp.array(dtype=Any),
+        basis: wp.array2d(dtype=Any),
+        w: wp.array(dtype=Any),
+    ):
+        i = wp.tid()
+        batch = batch_of(batches, i)
+        if batch >= 0:
+            total = coefficients.dtype(w[i])
+            for row in range(n_rows):
+                total -= coefficients[row * n_batches + batch] * coefficients.dtype(basis[row, i])
+            w[i] = w.dtype(total)
+
+    @wp.kernel(enable_backward=False, module="unique")
+    def scale_direction(
+        batches: wp.array(dtype=int), scale: wp.array(dtype=Any), w: wp.array(dtype=Any), v: wp.array(dtype=Any)
+    ):
+        i = wp.tid()
+        batch = batch_of(batches, i)
+        value = v.dtype(0.0)
+        if batch >= 0:
+            value = v.dtype(scale[batch] * scale.dtype(w[i]))
+        v[i] = value
+
+    @wp.kernel(enable_backward=False, module="unique")
+    def combine(
+        batches: wp.array(dtype=int),
+        n_batches: int,
+        k: int,
+        y: wp.array(dtype=Any),
+        basis: wp.array2d(dtype=Any),
+        out: wp.array(dtype=Any),
+    ):
+        i = wp.tid()
+        batch = batch_of(batches, i)
+        total = y.dtype(0.0)
+        if batch >= 0:
+            for row in range(k):
+                total += y[row * n_batches + batch] * y.dtype(basis[row, i])
+        out[i] = out.dtype(total)
+
+    @wp.kernel(enable_backward=False, module="unique")
+    def move(batches: wp.array(dtype=int), step: wp.array(dtype=Any), x: wp.array(dtype=Any)):
+        i = wp.tid()
+        if batch_of(batches, i) >= 0:
+            x[i] = x[i] + step[i]
+
+    return SimpleNamespace(
+        begin_basis=begin_basis,
+        subtract_projections=subtract_projections,
+        scale_direction=scale_direction,
+        combine=combine,
+        move=move,
+    )
 
 
 class GMRES(LinearSolverState):
@@ -200,6 +210,8 @@ class GMRES(LinearSolverState):
         return self.restart
 
     def _allocate(self) -> None:
+        self._kernels = kernels_of(self._batches is not None)
+        self._moves = _cg.kernels_of(self._batches is not None)
         k = self._cycle_size = max(1, min(self.restart, int(np.ceil(self.maxiter)), self.n))
         dot = self._dot
         self._basis = wp.zeros((k + 1, self.n), dtype=self.scalar_type, device=self.device)
@@ -223,7 +235,7 @@ class GMRES(LinearSolverState):
     def _start(self) -> None:
         r = self._r
         self._residual(r)
-        self._launch(begin, [r.flat, r.flat])
+        self._launch(self._moves.begin, [r.flat, r.flat])
         self._dot.compute(r.row, r.flat, self._r_norm_sq)
 
     def _cycle(self) -> None:
@@ -235,17 +247,17 @@ class GMRES(LinearSolverState):
             self._precondition(self._r, r)
             dot.compute(r.row, r.flat, norm_sq)
         wp.copy(self._norm_sq, norm_sq)
-        self._launch(begin_basis, [self._norm_sq, r.flat, self._directions[0].flat])
+        self._launch(self._kernels.begin_basis, [self._norm_sq, r.flat, self._directions[0].flat])
         for j in range(k):
             self._add_direction(j)
         inputs = [dot.n_batches, k, self._norm_sq, self._columns, self._cosines, self._sines, self._g, self._y]
         wp.launch(least_squares, dot.n_batches, inputs, device=self.device)
         step = self._u
-        self._launch(combine, [dot.n_batches, k, self._y, self._basis, step.flat])
+        self._launch(self._kernels.combine, [dot.n_batches, k, self._y, self._basis, step.flat])
         if M is not None and not is_left:
             self._precondition(self._u, self._w)
             step = self._w
-        self._launch(move, [step.flat, self._operands[2].flat])
+        self._launch(self._kernels.move, [step.flat, self._operands[2].flat])
         self._start()
 
     def _add_direction(self, j: int) -> None:
@@ -260,12 +272,12 @@ class GMRES(LinearSolverState):
             self._multiply(self._u, w)
         for coefficients in (self._first, self._second):
             dot.compute(self._basis, w.flat, coefficients, j + 1)
-            self._launch(subtract_projections, [dot.n_batches, j + 1, coefficients, self._basis, w.flat])
+            self._launch(self._kernels.subtract_projections, [dot.n_batches, j + 1, coefficients, self._basis, w.flat])
         dot.compute(w.row, w.flat, self._scale)
         column = self._columns[j]
         inputs = [dot.n_batches, j + 1, self._least, self._first, self._second, self._scale, column, self._scale]
         wp.launch(close_column, dot.n_batches, inputs, device=self.device)
-        self._launch(scale_direction, [self._scale, w.flat, self._directions[j + 1].flat])
+        self._launch(self._kernels.scale_direction, [self._scale, w.flat, self._directions[j + 1].flat])
 
 
 def gmres(

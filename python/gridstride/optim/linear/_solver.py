@@ -130,7 +130,8 @@ class LinearSolverState:
 
     def _launch(self, kernel: Kernel, arguments: list[Any]) -> None:
         """A launch over all numbers of a vector, with their subproblems first."""
-        wp.launch(kernel, self.n, [self._batches, *arguments], device=self.device)
+        batches = self._cur_iter_and_condition if self._batches is None else self._batches
+        wp.launch(kernel, self.n, [batches, *arguments], device=self.device)
 
     def _multiply(self, x: Vector, z: Vector) -> None:
         """z = A x"""

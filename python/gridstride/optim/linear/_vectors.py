@@ -5,6 +5,7 @@ Numbers of 16 bits are summed in float32, and so are the coefficients made of th
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import gridstride as wp
@@ -55,8 +56,14 @@ def partial_products(
     first = wp.min((segment - batch * pieces) * chunk, length)
     last = begin + wp.min(first + chunk, length)
     total = sums.dtype()
-    for k in range(begin + first + lane, last, LANES):
+    # All lanes take as many full steps, and some one more.
+    n = (last - begin - first) / LANES
+    for m in range(n):
+        k = wp.uint32(begin + first + m * LANES + lane)
         total += sums.dtype(a[row, k]) * sums.dtype(b[k])
+    rest = begin + first + n * LANES + lane
+    if rest < last:
+        total += sums.dtype(a[row, rest]) * sums.dtype(b[rest])
     sums[row * segments + segment, lane] = total
 
 
@@ -127,13 +134,18 @@ def name_batches(offsets: wp.array(dtype=int), batches: wp.array(dtype=int)):
         batches[k] = batch
 
 
-@wp.func
-def batch_of(batches: wp.array(dtype=int), i: int):
-    """The subproblem of a number, -1 for none; `batches` is None where there is one for all."""
-    batch = 0
-    if batches:
-        batch = batches[i]
-    return batch
+@functools.cache
+def batching(is_batched: bool) -> Any:
+    """A function for the subproblem of a number: -1 for none, 0 for all where there is only one."""
+
+    @wp.func
+    def batch_of(batches: wp.array(dtype=int), i: int):
+        batch = 0
+        if is_batched:
+            batch = batches[i]
+        return batch
+
+    return batch_of
 
 
 @wp.func
