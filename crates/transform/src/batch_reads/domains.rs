@@ -28,7 +28,7 @@ pub(super) fn check_domains(func: &mut Function, body: RegionId, one: RegionId, 
     let insts = func.region(body).insts.clone();
     let Some((&end, insts)) = insts.split_last() else { return };
     let (span, next) = (func.inst(end).span, func.inst(end).operands.to_vec());
-    let mut split = Split { func, body, one, rounds, span, known: HashSet::new() };
+    let mut split = Split { func, body, one, rounds, span, known: HashSet::new(), served: HashSet::new() };
     let (mut out, next) = split.level(insts.to_vec(), next, MAX_LEVELS);
     out.push(split.func.add_inst(Op::Continue, &next, Attr::None, &[], &[], span));
     func.regions[body.index()].insts = out;
@@ -42,6 +42,8 @@ struct Split<'f> {
     span: Span,
     /// What is known to be in `QUOTIENT`.
     known: HashSet<Value>,
+    /// Roots and quotients that tests were made for.
+    served: HashSet<InstId>,
 }
 
 /// What one test is about.
@@ -49,17 +51,17 @@ struct Split<'f> {
 struct Level {
     roots: Vec<Value>,
     parts: Vec<Value>,
-    /// Roots and quotients that it serves.
-    n_served: usize,
+    served: Vec<InstId>,
 }
 
 impl Split<'_> {
     /// Instructions that compute the same, and what stands for `results` then.
     fn level(&mut self, insts: Vec<InstId>, results: Vec<Value>, levels: usize) -> (Vec<InstId>, Vec<Value>) {
         let found = self.find(&insts);
-        if levels == 0 || (found.n_served as i128) < self.rounds {
+        if levels == 0 || (found.served.len() as i128) < self.rounds {
             return (insts, results);
         }
+        self.served.extend(found.served.iter().copied());
         let needed = self.needed(&insts, &found);
         let (mut out, rest): (Vec<InstId>, Vec<InstId>) = insts.into_iter().partition(|id| needed.contains(id));
         let mut tests = Vec::new();
@@ -85,15 +87,16 @@ impl Split<'_> {
             let inst = self.func.inst(id);
             let is_late = |value: &Value| late.contains(value) && !self.known.contains(value);
             let waits = inst.operands.iter().any(is_late);
-            if is_exact(self.func, id) && !waits {
-                found.n_served += 1;
+            let is_asked = is_exact(self.func, id) && !self.served.contains(&id);
+            if is_asked && !waits {
+                found.served.push(id);
                 let values = if inst.op == Op::Sqrt { &mut found.roots } else { &mut found.parts };
                 values.extend(inst.operands.iter().filter(|value| !self.known.contains(value)));
                 if inst.op == Op::Sqrt {
                     self.known.insert(inst.result());
                 }
             }
-            if is_exact(self.func, id) || inst.operands.iter().any(|value| late.contains(value)) {
+            if is_asked || inst.operands.iter().any(|value| late.contains(value)) {
                 late.extend(inst.results.iter().copied());
             }
         }

@@ -109,8 +109,20 @@ fn walked(func: &Function, body: RegionId, id: InstId) -> Option<(Value, Type)> 
         ValueDef::Param(region, _) => region != body,
         ValueDef::Result(id, _) => !func.region(body).insts.contains(&id),
     };
-    let fits = rank == 1 && is_plain && is_outside && elem.size() <= MAX_ELEM;
+    let fits = rank == 1 && is_plain && is_outside && is_one_for_all(func, array) && elem.size() <= MAX_ELEM;
     (fits && is_counter(func, body, inst.operands[1])).then_some((array, elem))
+}
+
+/// Whether all threads have the same value, wherever in the launch they are: a warp's lanes may be of several rows.
+fn is_one_for_all(func: &Function, value: Value) -> bool {
+    match func.def(value) {
+        ValueDef::Param(region, _) => region == func.body,
+        ValueDef::Result(id, _) => {
+            let inst = func.inst(id);
+            let is_of_operands = inst.op.effect() == Effect::Pure && inst.op != Op::Tid && !inst.op.is_over_blocks();
+            is_of_operands && inst.operands.iter().all(|&operand| is_one_for_all(func, operand))
+        }
+    }
 }
 
 fn is_counter(func: &Function, body: RegionId, value: Value) -> bool {
