@@ -16,6 +16,8 @@
 //!     } else { the loop as it was }
 //! ```
 //!
+//! What all lanes would compute from an element alone is computed once, by the lane that reads it, and the tile holds that.
+//!
 //! Each lane runs its rounds in their order. What is read early is what the round would read: the loop writes nothing,
 //! and another thread that writes there in the meantime races with it either way. Loops in branches are left alone,
 //! because not all lanes may be there.
@@ -29,7 +31,7 @@ use crate::replace::Replacements;
 use emit::Emit;
 use ir::op::VoteMode;
 use ir::{Function, InstId, Op, Scalar, Type, Value};
-use plan::{Loop, MAX_BYTES, Ranges, plan};
+use plan::{Loop, MAX_BYTES, Ranges, Source, plan};
 
 /// Rounds below which a loop is run as it was: a tile is not worth its barriers.
 const MIN_ROUNDS: i128 = 16;
@@ -137,24 +139,31 @@ fn tiles(
     let lane = e.add(Op::LaneId, &[], Type::i32());
     let lane_index = e.cast(lane, Type::i64());
     let shared: Vec<Value> =
-        found.arrays.iter().map(|&(_, elem)| e.shared_array(elem, &found.extents(n_warps))).collect();
+        found.tiles.iter().map(|&(_, elem)| e.shared_array(elem, &found.extents(n_warps))).collect();
     let longest = match found.ranges {
         Ranges::Common => n,
         Ranges::Private => e.largest(everyone, n),
     };
     let (zero, width) = (e.number(0), e.number(found.width as i128));
-    let loads = match found.ranges {
+    let ranges = match found.ranges {
         Ranges::Common => None,
-        Ranges::Private => Some(e.nonempty_start(everyone, lo, n)),
+        Ranges::Private => {
+            let ranges = share_ranges(e, found, n_warps, [lo, n, warp, lane_index]);
+            Some((ranges, e.nonempty_start(everyone, lo, n)))
+        }
     };
     let param_types = [&[found.counter], types].concat();
     let body = e.region_with(&param_types, |e, params| {
         let (base, carried) = (params[0], &params[1..]);
         e.effect(Op::WarpBarrier, &[everyone]);
-        for (&(array, elem), &tile) in found.arrays.iter().zip(&shared) {
-            match loads {
-                None => copy_row(e, found, [array, tile], elem, [lo, n, base, warp, lane_index]),
-                Some(safe) => copy_rows(e, found, [array, tile], elem, everyone, [lo, n, base, warp, lane, safe]),
+        match ranges {
+            None => copy_row(e, found, &shared, [lo, n, base, warp, lane_index]),
+            Some((ranges, safe)) => {
+                for (&(source, elem), &tile) in found.tiles.iter().zip(&shared) {
+                    if let Source::Array(array) = source {
+                        copy_rows(e, found, [array, tile, ranges], elem, [base, warp, lane, safe]);
+                    }
+                }
             }
         }
         e.effect(Op::WarpBarrier, &[everyone]);
@@ -174,8 +183,8 @@ fn tiles(
     e.push(Op::For, &operands, &[body], types)
 }
 
-/// One row that all lanes read: each copies every 32nd element.
-fn copy_row(e: &mut Emit, found: &Loop, [array, tile]: [Value; 2], elem: Type, place: [Value; 5]) {
+/// A row of each tile that all lanes read: each copies every 32nd element, or what is computed from it.
+fn copy_row(e: &mut Emit, found: &Loop, tiles: &[Value], place: [Value; 5]) {
     let [lo, n, base, warp, lane] = place;
     let (counter, last) = (found.counter, e.number(1));
     let last = e.binary(Op::Sub, n, last);
@@ -189,21 +198,54 @@ fn copy_row(e: &mut Emit, found: &Loop, [array, tile]: [Value; 2], elem: Type, p
         let round = e.binary(Op::Min, round, last);
         let index = e.binary(Op::Add, lo, round);
         let index = e.cast(index, Type::i64());
-        copied.push((at, e.load(array, &[index], elem)));
+        let mut copies = Copies::default();
+        for &id in &found.early {
+            read_at(e, &mut copies, id, index);
+        }
+        for (&(source, elem), &tile) in found.tiles.iter().zip(tiles) {
+            let x = match source {
+                Source::Array(array) => e.load(array, &[index], elem),
+                Source::Computed(id) => read_at(e, &mut copies, id, index),
+            };
+            copied.push((tile, at, x));
+        }
     }
-    for (at, x) in copied {
+    for (tile, at, x) in copied {
         e.store(tile, &[warp, at], x);
     }
+}
+
+/// Copies an instruction that reads an element, or computes from such.
+fn read_at(e: &mut Emit, copies: &mut Copies, id: InstId, index: Value) -> Value {
+    let consts: Vec<Value> = e.func.inst(id).operands.iter().copied().filter(|&x| copies.get(x) == x).collect();
+    for value in consts {
+        copies.set(value, e.again(value));
+    }
+    let copy = copies.inst(e.func, id);
+    if e.func.inst(id).op == Op::Load {
+        e.func.insts[copy.index()].operands[1] = index;
+    }
+    e.list(copy);
+    e.func.inst(copy).result()
+}
+
+/// Tells the warp where each lane's range starts, and how long it is. Gives the array that says so, a pair a lane: one
+/// read of it costs less than two shuffles.
+fn share_ranges(e: &mut Emit, found: &Loop, n_warps: u64, [lo, n, warp, lane]: [Value; 4]) -> Value {
+    let pair = found.pair();
+    let ranges = e.shared_array(pair, &[n_warps, 32]);
+    let range = e.add_pair(lo, n, pair);
+    e.store(ranges, &[warp, lane], range);
+    ranges
 }
 
 /// A row a lane: as many rows at a time as a warp has lanes for.
 fn copy_rows(
     e: &mut Emit,
     found: &Loop,
-    [array, tile]: [Value; 2],
+    [array, tile, ranges]: [Value; 3],
     elem: Type,
-    everyone: Value,
-    [lo, n, base, warp, lane, safe]: [Value; 6],
+    [base, warp, lane, safe]: [Value; 4],
 ) {
     let width = found.width as i128;
     let (shift, low) = (e.number32(i128::from(width.trailing_zeros())), e.number32(width - 1));
@@ -216,17 +258,24 @@ fn copy_rows(
         for step in first..width.min(first + 8) {
             let start = e.number32(step * (32 / width));
             let row = e.binary(Op::Add, above, start);
-            let (row_lo, row_n) = (e.of_lane(everyone, lo, Some(row)), e.of_lane(everyone, n, Some(row)));
+            let row = e.cast(row, Type::i64());
+            let range = e.load(ranges, &[warp, row], found.pair());
+            let [row_lo, row_n] = [0, 1].map(|i| e.component(range, i, found.counter));
             let is_inside = e.add(Op::Lt, &[round, row_n], Type::bool());
             let index = e.binary(Op::Add, row_lo, round);
             // Past a row's end some element that is there is read; nobody looks at it.
             let index = e.add(Op::Select, &[is_inside, index, safe], found.counter);
             let index = e.cast(index, Type::i64());
-            let row = e.cast(row, Type::i64());
-            copied.push((row, e.load(array, &[index], elem)));
+            let x = e.load(array, &[index], elem);
+            copied.push((is_inside, row, x));
         }
-        for (row, x) in copied {
-            e.store(tile, &[warp, row, column_index], x);
+        for (is_inside, row, x) in copied {
+            let keep = e.region(|e| {
+                e.store(tile, &[warp, row, column_index], x);
+                e.end(Op::Yield, &[]);
+            });
+            let skip = e.region(|e| e.end(Op::Yield, &[]));
+            e.push(Op::If, &[is_inside], &[keep, skip], &[]);
         }
     }
 }
@@ -242,13 +291,20 @@ fn rounds(e: &mut Emit, found: &Loop, shared: &[Value], place: &[Value], start: 
         copies.set(param, value);
     }
     let Some((&end, insts)) = region.insts.split_last() else { return };
-    for &id in insts {
+    for &id in insts.iter().filter(|id| !found.early.contains(id)) {
+        let tile = found.reads.iter().find(|(read, _)| *read == id).map(|&(_, number)| number);
+        if let Some((Source::Computed(_), elem)) = tile.map(|number| found.tiles[number]) {
+            let indices = [place, &[at]].concat();
+            let x = e.load(shared[tile.unwrap_or(0)], &indices, elem);
+            copies.set(e.func.inst(id).result(), x);
+            continue;
+        }
         let copy = copies.inst(e.func, id);
-        if let Some(&(_, array)) = found.loads.iter().find(|(load, _)| *load == id) {
+        if let Some(number) = tile {
             let inst = &mut e.func.insts[copy.index()];
             // Array and index go; what the path asks for stays.
             let path = inst.operands[2..].to_vec();
-            inst.operands = [&[shared[array]], place, &[at], &path[..]].concat().into();
+            inst.operands = [&[shared[number]], place, &[at], &path[..]].concat().into();
         }
         e.list(copy);
     }

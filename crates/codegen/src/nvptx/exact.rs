@@ -20,7 +20,7 @@ use crate::llvm::value::Lowered;
 use crate::{Error, Result};
 use inkwell::intrinsics::Intrinsic;
 use inkwell::values::FloatValue;
-use ir::{Function, Inst, InstId, Op, PathElem, RegionId, Scalar, Type, Value, ValueDef};
+use ir::{Attr, Function, Inst, InstId, Op, RegionId, Scalar, Type, Value, ValueDef};
 use std::collections::HashSet;
 
 /// Architectures on which every number was compared.
@@ -150,8 +150,8 @@ impl Search<'_> {
     /// A number, and which component of what it is.
     fn aliases(&self, value: Value) -> Vec<(Value, Option<u32>)> {
         let part = self.inst(value).filter(|inst| inst.op == Op::Extract);
-        let component = part.and_then(|inst| match inst.path() {
-            &[PathElem::Static(i)] => Some((inst.operands[0], Some(i))),
+        let component = part.and_then(|inst| match inst.attr {
+            Attr::Index(i) => Some((inst.operands[0], Some(i))),
             _ => None,
         });
         [(value, None)].into_iter().chain(component).collect()

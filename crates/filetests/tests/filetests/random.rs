@@ -42,7 +42,7 @@ proptest! {
         prop_assert_eq!(&interpret(&module, main, &args), &expected, "unify_returns\n{}\n{}", before, module);
         let _ = transform::inline_calls(&mut module);
         prop_assert_eq!(&interpret(&module, main, &args), &expected, "inline_calls\n{}\n{}", before, module);
-        let more: [transform::Pass; 6] = [
+        let more: [transform::Pass; 7] = [
             ("split_at_zero", transform::split_at_zero),
             ("unroll_loops", transform::unroll_loops),
             ("unroll_own_arrays", transform::unroll_own_arrays),

@@ -11,7 +11,7 @@
 
 use crate::copy::Copies;
 use diagnostics::Span;
-use ir::{Attr, Const, Function, InstId, Op, PathElem, RegionId, Scalar, Type, Value, ValueDef};
+use ir::{Attr, Const, Function, InstId, Op, RegionId, Scalar, Type, Value, ValueDef};
 use std::collections::HashSet;
 
 /// Bits of the least and the largest number that a root is taken of: 2^-101 (about) to the largest of all.
@@ -163,9 +163,7 @@ impl Split<'_> {
         }
         let n = self.func.ty(value).n_components() as u32;
         let extract = |i| {
-            let path = Attr::Path([PathElem::Static(i)].into());
-            let ty = Type::f32();
-            let id = self.func.add_inst(Op::Extract, &[value], path, &[], &[ty], self.span);
+            let id = self.func.add_inst(Op::Extract, &[value], Attr::Index(i), &[], &[Type::f32()], self.span);
             out.push(id);
             self.func.inst(id).result()
         };

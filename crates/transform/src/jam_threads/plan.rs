@@ -161,8 +161,8 @@ impl Lanes<'_> {
         let inst = self.func.inst(id);
         match inst.op {
             Op::Tid => inst.attr == Attr::Index(self.dim),
-            // Memory of a thread's own; and what is in regions is not looked at.
-            Op::LocalArray | Op::If | Op::For | Op::Loop => true,
+            // What is in regions is not looked at.
+            Op::If | Op::For | Op::Loop => true,
             // Neighbors of an even number and the next agree but in the lowest bit.
             Op::And | Op::Or if self.hides_the_lowest_bit(id) => false,
             _ => self.any_varies(&inst.operands),

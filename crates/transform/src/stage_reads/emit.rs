@@ -56,6 +56,14 @@ impl<'a> Emit<'a> {
         if self.func.ty(x) == ty { x } else { self.add(Op::Cast, &[x], ty) }
     }
 
+    pub(super) fn add_pair(&mut self, x: Value, y: Value, ty: Type) -> Value {
+        self.add(Op::Construct, &[x, y], ty)
+    }
+
+    pub(super) fn component(&mut self, x: Value, i: u32, ty: Type) -> Value {
+        self.push_with(Op::Extract, &[x], Attr::Index(i), &[], &[ty])[0]
+    }
+
     pub(super) fn effect(&mut self, op: Op, operands: &[Value]) {
         self.push(op, operands, &[], &[]);
     }
@@ -87,6 +95,14 @@ impl<'a> Emit<'a> {
     fn int(&mut self, ty: Type, value: i128) -> Value {
         let bits = ty.as_scalar().map_or(Const(0), |scalar| Const::int(scalar, value));
         self.constant(ty, bits)
+    }
+
+    /// A constant once more; any other value as it is.
+    pub(super) fn again(&mut self, value: Value) -> Value {
+        match self.func.as_const(value) {
+            Some(bits) => self.constant(self.func.ty(value), bits),
+            None => value,
+        }
     }
 
     /// Of the counter's type.

@@ -5,7 +5,7 @@ use ir::op::Effect;
 use ir::{Function, InstId, LeafKind, Op, RegionId, Scalar, Type, Value, ValueDef};
 
 /// Most bytes that the tiles of a warp take: eight warps of a block then have room, and blocks for each other.
-pub(super) const MAX_BYTES: u64 = 4608;
+pub(super) const MAX_BYTES: u64 = 4864;
 
 /// Most bytes of an element.
 const MAX_ELEM: u64 = 16;
@@ -20,6 +20,15 @@ pub(super) enum Ranges {
     Private,
 }
 
+/// What a tile holds of each round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// An element of an array.
+    Array(Value),
+    /// What an instruction gives, where all lanes compute the same from what they read.
+    Computed(InstId),
+}
+
 /// A loop that is staged.
 pub(super) struct Loop {
     pub inst: InstId,
@@ -27,10 +36,12 @@ pub(super) struct Loop {
     /// The counter's type.
     pub counter: Type,
     pub ranges: Ranges,
-    /// The arrays that have tiles, and their elements.
-    pub arrays: Vec<(Value, Type)>,
-    /// Loads, each with the number of its array.
-    pub loads: Vec<(InstId, usize)>,
+    /// What the tiles hold, and their elements.
+    pub tiles: Vec<(Source, Type)>,
+    /// Instructions that a read of a tile replaces, each with the tile's number.
+    pub reads: Vec<(InstId, usize)>,
+    /// Instructions that nobody needs but [`Source::Computed`], in order.
+    pub early: Vec<InstId>,
     /// Elements of a row of a tile.
     pub width: u64,
 }
@@ -42,8 +53,16 @@ impl Loop {
     }
 
     fn bytes_of(&self, width: u64) -> u64 {
-        let n_elements = if self.ranges == Ranges::Common { width } else { 32 * (width + 1) };
-        self.arrays.iter().map(|(_, elem)| elem.size() * n_elements).sum()
+        let (n_elements, rest) = match self.ranges {
+            Ranges::Common => (width, 0),
+            Ranges::Private => (32 * (width + 1), 32 * self.pair().size()),
+        };
+        self.tiles.iter().map(|(_, elem)| elem.size() * n_elements).sum::<u64>() + rest
+    }
+
+    /// Where a range starts, and its length.
+    pub(super) fn pair(&self) -> Type {
+        Type::vector(self.counter.as_scalar().unwrap_or(Scalar::I64), 2)
     }
 
     /// Extents of a shared array: a tile a warp. An element more a row keeps rows apart in the memory's banks.
@@ -73,27 +92,74 @@ pub(super) fn plan(func: &Function, uniformity: &Uniformity, id: InstId, most: u
     if !counts_by_one || !is_straight || func.inst(end).op != Op::Continue {
         return None;
     }
-    let (mut arrays, mut loads) = (Vec::new(), Vec::new());
+    let (mut tiles, mut reads) = (Vec::new(), Vec::new());
     for &id in insts {
         let Some((array, elem)) = walked(func, body, id) else { continue };
-        // All threads of a warp must mean the same array.
-        if !uniformity.is_uniform(array) || uniformity.own().is_own(array) {
-            continue;
-        }
-        let number = arrays.iter().position(|&(known, _)| known == array).unwrap_or_else(|| {
-            arrays.push((array, elem));
-            arrays.len() - 1
+        let number = tiles.iter().position(|&(known, _)| known == Source::Array(array)).unwrap_or_else(|| {
+            tiles.push((Source::Array(array), elem));
+            tiles.len() - 1
         });
-        loads.push((id, number));
+        reads.push((id, number));
     }
-    let ranges = if starts_apart(func, uniformity, inst.operands[0]) { Ranges::Private } else { Ranges::Common };
-    if loads.is_empty() {
+    if reads.is_empty() {
         return None;
     }
+    let ranges = if starts_apart(func, uniformity, inst.operands[0]) { Ranges::Private } else { Ranges::Common };
+    let mut found = Loop { inst: id, body, counter, ranges, tiles, reads, early: Vec::new(), width: 0 };
+    if ranges == Ranges::Common {
+        compute_early(func, &mut found);
+    }
     let widths = if ranges == Ranges::Common { [128, 64, 32] } else { [32, 16, 8] };
-    let mut found = Loop { inst: id, body, counter, ranges, arrays, loads, width: 0 };
     found.width = widths.into_iter().find(|&width| found.bytes_of(width) <= most)?;
     Some(found)
+}
+
+/// Has the tiles hold what all lanes would compute from an element alone, where they get no larger by that: the lane
+/// that reads it computes it for all.
+fn compute_early(func: &Function, found: &mut Loop) {
+    let insts = &func.region(found.body).insts;
+    let mut early: Vec<InstId> = Vec::new();
+    for &id in insts {
+        let inst = func.inst(id);
+        let is_read = found.reads.iter().any(|&(read, _)| read == id) && inst.operands.len() == 2;
+        let is_early = |value: Value| matches!(func.def(value), ValueDef::Result(id, _) if early.contains(&id));
+        let is_inside = |value: Value| matches!(func.def(value), ValueDef::Result(id, _) if insts.contains(&id));
+        let is_known =
+            |value: Value| func.as_const(value).is_some() || !is_inside(value) && is_one_for_all(func, value);
+        let computes = inst.op.effect() == Effect::Pure
+            && inst.op != Op::Const
+            && inst.operands.iter().any(|&x| is_early(x))
+            && inst.operands.iter().all(|&x| is_early(x) || is_known(x))
+            && is_plain(func.ty(inst.result()));
+        if is_read || computes {
+            early.push(id);
+        }
+    }
+    let is_kept = |id: InstId| {
+        let results = &func.inst(id).results;
+        let mut users = insts.iter().filter(|&user| !early.contains(user));
+        users.any(|&user| func.inst(user).operands.iter().any(|operand| results.contains(operand)))
+    };
+    let (kept, early): (Vec<InstId>, Vec<InstId>) = early.iter().partition(|&&id| is_kept(id));
+    let is_read = |id: InstId| found.reads.iter().any(|&(read, _)| read == id);
+    let computed: Vec<InstId> = kept.into_iter().filter(|&id| !is_read(id)).collect();
+    let (mut tiles, mut reads): (Vec<(Source, Type)>, Vec<(InstId, usize)>) = Default::default();
+    for &(id, number) in found.reads.iter().filter(|(id, _)| !early.contains(id)) {
+        let tile = found.tiles[number];
+        let number = tiles.iter().position(|&known| known == tile).unwrap_or_else(|| {
+            tiles.push(tile);
+            tiles.len() - 1
+        });
+        reads.push((id, number));
+    }
+    for id in computed {
+        reads.push((id, tiles.len()));
+        tiles.push((Source::Computed(id), func.ty(func.inst(id).result())));
+    }
+    let size = |tiles: &[(Source, Type)]| tiles.iter().map(|(_, elem)| elem.size()).sum::<u64>();
+    if size(&tiles) <= size(&found.tiles) {
+        (found.tiles, found.reads, found.early) = (tiles, reads, early);
+    }
 }
 
 /// The array that a load reads at the loop's counter, and its elements.
@@ -104,13 +170,18 @@ fn walked(func: &Function, body: RegionId, id: InstId) -> Option<(Value, Type)> 
     }
     let array = inst.operands[0];
     let (elem, rank) = func.ty(array).as_array()?;
-    let is_plain = elem.leaves().iter().all(|leaf| matches!(leaf.kind, LeafKind::Scalar(s) if s.size() >= 4));
     let is_outside = match func.def(array) {
         ValueDef::Param(region, _) => region != body,
         ValueDef::Result(id, _) => !func.region(body).insts.contains(&id),
     };
-    let fits = rank == 1 && is_plain && is_outside && is_one_for_all(func, array) && elem.size() <= MAX_ELEM;
+    let fits = rank == 1 && is_plain(elem) && is_outside && is_one_for_all(func, array);
     (fits && is_counter(func, body, inst.operands[1])).then_some((array, elem))
+}
+
+/// Whether values of a type can lie in tiles.
+fn is_plain(ty: Type) -> bool {
+    let is_word = |kind: LeafKind| matches!(kind, LeafKind::Scalar(scalar) if scalar.size() >= 4);
+    ty.size() <= MAX_ELEM && ty.leaves().iter().all(|leaf| is_word(leaf.kind))
 }
 
 /// Whether all threads have the same value, wherever in the launch they are: a warp's lanes may be of several rows.
