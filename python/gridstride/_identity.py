@@ -53,6 +53,8 @@ class Identity:
             self.add(name)
             self._type(annotation)
         self.code(function.__code__)
+        for _, static in sorted(getattr(function, "__gs_statics__", {}).items(), key=lambda item: item[0]):
+            self.value(static)
         for default in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).items()):
             self.value(default)
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))

@@ -22,7 +22,19 @@ from types import FrameType, FunctionType
 from typing import Any, ParamSpec, TypeVar
 from typing import overload as overload_signature
 
-from gridstride import _adj, _annotations, _builtins, _device, _identity, _native, _source, _types, _unbuilt, config
+from gridstride import (
+    _adj,
+    _annotations,
+    _builtins,
+    _device,
+    _identity,
+    _native,
+    _source,
+    _statics,
+    _types,
+    _unbuilt,
+    config,
+)
 from gridstride._module import MODULE_OPTIONS as MODULE_OPTIONS
 from gridstride._module import Module as Module
 from gridstride._module import force_load as force_load
@@ -52,8 +64,15 @@ def _key(function: Callable[..., Any]) -> str:
     return re.sub(r"[^0-9a-zA-Z_]+", "", function.__qualname__.replace(".", "__"))
 
 
+def _keep(function: Callable[..., Any]) -> None:
+    """Keeps the text of a function, and what its static expressions are when it is first made one."""
+    _source.remember(function)  # type: ignore[arg-type]
+    if not hasattr(function, "__gs_statics__"):
+        function.__gs_statics__ = _statics.evaluate(function, static)  # type: ignore[attr-defined]
+
+
 def _adopt(wrapper: Any, function: Callable[..., Any]) -> None:
-    _source.remember(function)
+    _keep(function)
     for name in ("__name__", "__qualname__", "__module__", "__doc__"):
         setattr(wrapper, name, getattr(function, name))
     wrapper.__wrapped__ = function
@@ -328,6 +347,7 @@ def _unique(
     options = {key: one for key, one in options.items() if one is not None and (key, one) not in is_default}
     identity.add(name or _key(function), function.__module__)
     identity.add(sorted((key, str(value)) for key, value in (options | module_options).items()))
+    _keep(function)
     identity.add(str(annotations.get("return")))
     identity.function(function, {key: ty for key, ty in annotations.items() if key != "return"})
     digest = identity.digest()
@@ -472,7 +492,7 @@ def _instance(kernel: Kernel, annotations: dict[str, Any]) -> Kernel:
 
 
 def static(expression: Any) -> Any:
-    """In a kernel: an expression evaluated by Python when the kernel is compiled. On the host: its argument."""
+    """In a kernel: an expression that Python evaluates, when the kernel is defined if it can. Else its argument."""
     return expression
 
 

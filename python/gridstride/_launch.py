@@ -429,4 +429,11 @@ def launch_tiled(*args: Any, **options: Any) -> Any:
             )
     extents = _shape(options["dim"])
     place = _device.get_device(options.get("device"))
-    return launch(**{**options, "dim": (*extents, block_threads(options["block_dim"], place) or 1)})
+    options["dim"] = (*extents, block_threads(options["block_dim"], place) or 1)
+    try:
+        return launch(**options)
+    except _native.CompileError:
+        # Who keeps the error keeps no kernel.
+        args = ()
+        options.clear()
+        raise

@@ -57,7 +57,10 @@ def map(  # noqa: A001 - Warp's name
     shapes = [one.shape for one in arrays if one is not None]
     if not shapes:
         raise ValueError("map needs an array among its arguments")
-    shape = np.broadcast_shapes(*shapes)
+    try:
+        shape = np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise ValueError(f"Shapes {' and '.join(str(one) for one in shapes)} are not broadcastable") from None
     function = _function(func)
     _check_count(function, len(inputs))
     args = [value if one is None else one for one, value in zip(arrays, inputs, strict=True)]

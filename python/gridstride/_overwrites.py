@@ -6,7 +6,7 @@ they are gone; the warnings say where memory and time go (`Tape.saved_bytes`), a
 refuse.
 
     >>> wp.config.verify_autograd_array_access = True
-    >>> with wp.Tape():
+    >>> with wp.Tape():  # doctest: +SKIP
     ...     wp.launch(square, dim=3, inputs=[x], outputs=[y])
     ...     wp.launch(shift, dim=3, inputs=[x])
     Warp UserWarning: Array x passed to argument x in kernel shift at demo.py:7 is being written to but has already …

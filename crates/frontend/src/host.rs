@@ -194,6 +194,10 @@ pub trait Host {
     fn device_array(&self, _object: ObjectId) -> Option<(Type, u64, Vec<u64>)> {
         None
     }
+    /// The value of a static expression at a line and column (from 1) that was evaluated when the function was defined.
+    fn static_value(&self, _scope: ObjectId, _line: u32, _column: u32) -> Option<HostValue> {
+        None
+    }
     /// A member of an enum class by its name, `Color["red"]`.
     fn member(&self, _class: ObjectId, _name: &str) -> Option<HostValue> {
         None

@@ -257,6 +257,10 @@ impl Host for Timed<'_> {
         self.host.evaluate(scope, expression, locals)
     }
 
+    fn static_value(&self, scope: ObjectId, line: u32, column: u32) -> Option<HostValue> {
+        self.host.static_value(scope, line, column)
+    }
+
     fn member(&self, class: ObjectId, name: &str) -> Option<HostValue> {
         self.host.member(class, name)
     }

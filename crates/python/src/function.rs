@@ -57,6 +57,8 @@ pub(crate) struct Kernel {
     pub(crate) pyfunc: Py<PyAny>,
     pub(crate) name: String,
     pub(crate) params: Vec<Parameter>,
+    /// What an annotation says that it returns, which a kernel may not.
+    pub(crate) returns: Option<TypePattern>,
     /// The only signature of a kernel without open types.
     pub(crate) closed: Option<Arc<Signature>>,
     /// Signatures met so far.
@@ -100,6 +102,7 @@ impl Kernel {
             })?;
             params.push(Parameter { name: param, pattern });
         }
+        let returns = annotation(annotations, "return")?;
         let types: Option<Vec<Type>> =
             params.iter().map(|param| if let TypePattern::Is(ty) = param.pattern { Some(ty) } else { None }).collect();
         let closed = types.map(|types| Arc::new(Signature::new(types)));
@@ -107,6 +110,7 @@ impl Kernel {
             pyfunc: pyfunc.clone().unbind(),
             name,
             params,
+            returns,
             closed,
             open: Mutex::default(),
             last_options: Mutex::default(),

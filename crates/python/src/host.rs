@@ -135,7 +135,10 @@ impl<'py> LiveHost<'py> {
         let object = self.object(id);
         if let Ok(kernel) = object.cast::<Kernel>() {
             let params = kernel.get().params.iter();
-            return Ok((params.map(|param| (param.name.clone(), Some(param.pattern.clone()))).collect(), None));
+            return Ok((
+                params.map(|param| (param.name.clone(), Some(param.pattern.clone()))).collect(),
+                kernel.get().returns.clone(),
+            ));
         }
         let function = object.cast::<Function>()?.get();
         let annotations = function.annotations.bind(self.py);
@@ -365,6 +368,12 @@ impl Host for LiveHost<'_> {
             let class = error.get_type(self.py).name().map_or_else(|_| "error".to_owned(), |name| name.to_string());
             format!("{class}: {}", error.value(self.py))
         })
+    }
+
+    fn static_value(&self, scope: ObjectId, line: u32, column: u32) -> Option<HostValue> {
+        let values = self.pyfunc(scope).ok()?.getattr_opt(intern!(self.py, "__gs_statics__")).ok()??;
+        let found = values.cast::<PyDict>().ok()?.get_item((line, column)).ok()??;
+        Some(self.host_value(&found))
     }
 
     fn constant_array(&self, object: ObjectId) -> Option<(Type, Vec<u64>, Vec<Const>)> {

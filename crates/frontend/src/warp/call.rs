@@ -40,6 +40,12 @@ impl Lower<'_, '_> {
         if callee == Operand::Static(HostValue::Builtin("static".into())) {
             return self.static_expression(call, span);
         }
+        // What was `static` when the function was defined may be something else now.
+        if let (Operand::Static(HostValue::Object(_) | HostValue::None), [expr]) = (&callee, &*call.arguments.args)
+            && let Some(value) = self.static_value(expr)
+        {
+            return Ok(Operand::Static(value));
+        }
         let args = self.arguments(call)?;
         match callee {
             Operand::Static(HostValue::Func(func)) => {
@@ -127,7 +133,14 @@ impl Lower<'_, '_> {
         failed.map_or(Ok(args), Err)
     }
 
-    /// `static(expression)`: Python evaluates it now, in the kernel's scope.
+    /// What a static expression was when the function was defined.
+    fn static_value(&self, expr: &Expr) -> Option<HostValue> {
+        let Scope::Host(scope) = self.scope else { return None };
+        let (line, column) = self.parsed.file.position(self.span_of(expr).start);
+        self.unit.host.static_value(scope, line, column)
+    }
+
+    /// `static(expression)`: Python evaluates it now, in the kernel's scope, unless it did when the function was defined.
     fn static_expression(&mut self, call: &ExprCall, span: Span) -> Result<Operand> {
         let [expr] = &*call.arguments.args else {
             return Err(self.error("wrong-arguments", span, "`static` takes one expression"));
@@ -136,6 +149,9 @@ impl Lower<'_, '_> {
         let Scope::Host(scope) = self.scope else {
             return self.expr(expr);
         };
+        if let Some(value) = self.static_value(expr) {
+            return Ok(Operand::Static(value));
+        }
         let locals: Vec<(String, HostValue)> = self
             .names
             .iter()
