@@ -491,7 +491,7 @@ def _annotation(cls: Any, dtype: Any, ndim: int, requires_grad: bool) -> Any:
     if isinstance(annotation.__gs_type__, tuple):
         return annotation
     empty = make(annotation.dtype, 0, (0,) * ndim, (annotation.dtype.__gs_type__.size,) * ndim, None)
-    empty._requires_grad = requires_grad
+    empty._requires_grad, empty._is_annotation = requires_grad, True
     return empty
 
 

@@ -24,7 +24,9 @@ class MemoryKind(enum.IntEnum):
 
 
 def memory_kind(one: Any) -> MemoryKind:
-    """What memory an array lies in."""
+    """What memory an array lies in; unknown for an annotation."""
+    if getattr(one, "_is_annotation", False):
+        return MemoryKind.UNKNOWN
     place = one._place
     kinds = {"cpu": MemoryKind.HOST, "pinned": MemoryKind.PINNED, "managed": MemoryKind.CUDA_MANAGED}
     kind = kinds.get(place.partition(":")[0])

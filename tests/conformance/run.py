@@ -73,6 +73,8 @@ class Module:
     collected: int = 0
     states: Counter[str] = field(default_factory=Counter)
     reasons: list[tuple[str, str]] = field(default_factory=list)
+    # Tests that pass although they are listed as excluded.
+    stale: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
 
@@ -148,6 +150,8 @@ def run_module(folder: pathlib.Path, name: str, skip: dict[str, str]) -> Module:
                     if state in FAILURES and test in skip:
                         state = "excluded"
                     module.states[state] += 1
+                    if state == "passed" and test in skip:
+                        module.stale.append(test)
                     if state in FAILURES:
                         module.reasons.append((test, report["reason"]))
         if not started:
@@ -241,6 +245,8 @@ def main() -> int:
                     print(f"    {test}: {reason}")
     total = sum((module.states for module in modules), Counter[str]())
     print(f"{sum(m.collected for m in modules)} tests in {len(modules)} modules, {time.perf_counter() - began:.0f} s")
+    for test in [test for module in modules for test in module.stale]:
+        print(f"passes, and is no longer to be excluded: {test}")
     if options.topics:
         print_topics(modules)
     if options.update:
