@@ -56,7 +56,7 @@ def map(  # noqa: A001 - Warp's name
     arrays = [_as_array(value, device) for value in inputs]
     shapes = [one.shape for one in arrays if one is not None]
     if not shapes:
-        raise ValueError("map needs an array among its arguments")
+        raise ValueError("map requires at least one warp.array input")
     try:
         shape = np.broadcast_shapes(*shapes)
     except ValueError:

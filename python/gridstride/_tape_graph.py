@@ -100,7 +100,7 @@ def _step(tape: Any, index: int, entry: Any) -> Step:
         for kind, arrays in ((step.reads, entry[2]), (step.writes, entry[3])):
             kind.extend((f"array {number}", one) for number, one in enumerate(arrays))
         return step
-    kernel, dim, _, args, device = entry
+    kernel, dim, _, args, device, _ = entry
     step = Step(kernel.key, f"kernel: dim={dim}, device={device}")
     for name, arg, (is_read, is_written, _) in zip(kernel._annotations, args, tape._accesses(index), strict=True):
         for path, one in _arrays(name, arg):

@@ -436,3 +436,17 @@ def test_a_replay_reads_what_the_launch_left(device):
         numbers.zero_()
     tape.backward(grads={y: ones(y)})
     assert x.grad.list() == [2.0, 4.0, 6.0]
+
+
+def test_a_tape_is_drawn():
+    x, y = wp.ones(2, dtype=float, requires_grad=True), wp.zeros(2, dtype=float, requires_grad=True)
+
+    @wp.kernel
+    def doubled(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        i = wp.tid()
+        y[i] = 2.0 * x[i]
+
+    with wp.Tape() as tape:
+        wp.launch(doubled, dim=2, inputs=[x], outputs=[y])
+    text = tape.visualize(array_labels={x: "first", y: "second"})
+    assert text.startswith("digraph tape") and '"first"' in text and "doubled" in text
