@@ -263,12 +263,15 @@ fn build<'c>(
         return Ok(llvm);
     }
     let plan = plan(func, options).ok();
+    let alone = plan.is_none().then(|| alone(func));
+    let func = alone.as_ref().unwrap_or(func);
     let streams = plan.as_ref().map_or_else(Streams::default, |plan| plan.streams.clone());
     let width = plan.as_ref().map_or(1, |plan| plan.width);
     let entry = Entry::new(ctx, &llvm, function, rank, width, streams.least_threads())?;
     let (thread, allocas) = (entry.thread.clone(), entry.allocas);
-    let abilities = Abilities { half: cpu(options.isa).1.split(',').any(|feature| feature == "+f16c") };
+    let abilities = abilities(options.isa);
     let mut lowering = Lowering::new(ctx, &llvm, module.fast_math, func, function, allocas, thread, abilities);
+    lowering.alone = alone.as_ref().map(|func| analysis::uniformity(func, options.rank.saturating_sub(1)));
     let mut gang = plan.as_ref().zip(entry.gang_thread()).map(|(plan, thread)| {
         let func = &plan.func;
         let mut lowering = Lowering::new(ctx, &llvm, module.fast_math, func, function, allocas, thread, abilities);
@@ -282,6 +285,20 @@ fn build<'c>(
     Ok(llvm)
 }
 
+/// A kernel whose threads run one by one: no element's index is tested for counting from the end where a loop can tell.
+fn alone(func: &Function) -> Function {
+    let mut func = func.clone();
+    if !is_deep(&func) && transform::split_at_zero(&mut func).0 {
+        // What one pass reveals another may use.
+        for _ in 0..2 {
+            if !transform::PASSES.into_iter().fold(false, |changed, (_, pass)| pass(&mut func).0 | changed) {
+                break;
+            }
+        }
+    }
+    func
+}
+
 fn build_program<'c>(
     ctx: &'c Context,
     llvm: &LlvmModule<'c>,
@@ -291,8 +308,7 @@ fn build_program<'c>(
     options: &CpuOptions,
 ) -> Result<()> {
     let allocas = ctx.append_basic_block(function, "allocas");
-    let features = cpu(options.isa).1;
-    let abilities = Abilities { half: features.split(',').any(|feature| feature == "+f16c") };
+    let abilities = abilities(options.isa);
     let zero = ctx.i64_type().const_zero();
     let fault =
         function.get_nth_param(4).ok_or_else(|| Error::Invalid("an entry point takes five arguments".into()))?;
@@ -303,6 +319,11 @@ fn build_program<'c>(
     lowering.thread.end = shell.end;
     let plan = program_plan(func, options);
     lowering.program(&shell, plan, |lowering, args| load_arguments(lowering, func, args, options.contiguous))
+}
+
+fn abilities(isa: Isa) -> Abilities {
+    let has = |name| cpu(isa).1.split(',').any(|feature| feature == name);
+    Abilities { half: has("+f16c"), permutes: has("+avx512f") }
 }
 
 fn program_plan(func: &Function, options: &CpuOptions) -> crate::block::Plan {

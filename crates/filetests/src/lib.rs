@@ -134,6 +134,8 @@ fn transform(module: &mut Module, pass: &str) -> Result<(), String> {
         "flatten_arms" => each(module, transform::flatten_arms),
         "jam_threads" => each(module, jam_each),
         "merge_arm_loads" => each(module, transform::merge_arm_loads),
+        // The first array has no memory.
+        "settle_nulls" => each(module, |func| transform::settle_nulls(func, 1)),
         "split_at_zero" => each(module, transform::split_at_zero),
         "unroll_loops" => each(module, transform::unroll_loops),
         "unroll_own_arrays" => each(module, transform::unroll_own_arrays),

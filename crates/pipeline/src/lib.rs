@@ -27,4 +27,4 @@ pub use codegen::nvptx::has_few_threads;
 pub use codegen::{Error, LoadedModule, llvm_version};
 pub use cuda::{CudaCode, CudaError, CudaSpecialization, jams, load_cuda, ptx};
 pub use text::{Stage, TextError, text};
-pub use unit::{Part, Unit, build, build_adjoint, lower, optimize, with_derivatives};
+pub use unit::{Part, Unit, build, build_adjoint, build_with_nulls, lower, optimize, with_derivatives};

@@ -130,6 +130,27 @@ pub fn build(host: &dyn Host, kernel: ObjectId, arg_types: &[Type], options: &Op
     Ok(optimize(lower(host, kernel, arg_types, options)?))
 }
 
+/// As [`build`], with bounds checks, for launches that leave arrays out: which ones is said as to
+/// `transform::settle_nulls`.
+pub fn build_with_nulls(
+    host: &dyn Host,
+    kernel: ObjectId,
+    arg_types: &[Type],
+    options: &Options,
+    nulls: u64,
+) -> Result<Unit, Rejected> {
+    let mut unit = build(host, kernel, arg_types, &Options { check_bounds: true, ..options.clone() })?;
+    if !options.checked {
+        timed(Phase::Optimized, || {
+            let kernel = unit.module.funcs.get_mut(unit.kernel.index());
+            if kernel.is_some_and(|kernel| transform::settle_nulls(kernel, nulls).0) {
+                transform::optimize(&mut unit.module);
+            }
+        });
+    }
+    Ok(unit)
+}
+
 /// The kernels that a gradient takes, in the order in which they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {

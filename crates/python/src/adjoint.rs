@@ -9,7 +9,6 @@ use crate::errors::guarded;
 use crate::function::Kernel;
 use crate::launch::{Prepared, grid, kernel_of, parse_device};
 use crate::loop_memory;
-use crate::options::CompileOptions;
 use crate::pack::{Args, Packed, Signature, Words, collect_args, infer_types};
 use crate::plan::{Differentiated, UnitKey, Variants};
 use crate::types::PyIrType;
@@ -218,8 +217,7 @@ pub(crate) fn run_steps(job: &Prepared<'_, '_>) -> PyResult<()> {
     let variants = &job.signature.variants;
     let Some(adjoint) = variants.adjoint() else { return job.run().map(drop) };
     // As `run` asks for it.
-    let check_bounds = job.signature.has_null(job.words);
-    let options = CompileOptions { check_bounds, ..job.compile }.on(job.device);
+    let options = job.compile.for_words(job.signature, job.words).on(job.device);
     let key = UnitKey { options, rank: job.grid.rank };
     let unit = variants.unit(job.kernel, &job.signature.types, key)?;
     let signature = |part: Part, further: &[Type]| {

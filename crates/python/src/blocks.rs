@@ -5,11 +5,11 @@ use crate::cuda::{self, CudaStream, Queue};
 use crate::errors::guarded;
 use crate::fault::{Launched, fault_error};
 use crate::function::Kernel;
-use crate::launch::{Device, Prepared, RELEASE_THREADS, detached, kernel_of, parse_device, signature_of};
+use crate::launch::{Device, Prepared, detached, kernel_of, parse_device, signature_of};
 use crate::launcher::{BlockLauncher, Code, Known, learner_of};
-use crate::options::CompileOptions;
 use crate::pack::{Words, collect_args};
 use crate::plan::{CudaKey, Ready, UnitKey};
+use crate::watch::Length;
 use crate::{print, state};
 use pipeline::Unit;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -55,8 +55,7 @@ pub(crate) fn launch_blocks<'py>(
         let signature = &signature_of(kernel, &args)?;
         let mut words = Words::new();
         let packed = signature.pack(kernel.get(), &args, device.reach(), &mut words)?;
-        let check_bounds = signature.has_null(&words);
-        let key = UnitKey { options: CompileOptions { check_bounds, ..compile }, rank: 1 };
+        let key = UnitKey { options: compile.for_words(signature, &words), rank: 1 };
         let unit = signature.variants.unit(kernel, &signature.types, key)?;
         if !unit.is_over_blocks() {
             let name = &kernel.get().name;
@@ -64,7 +63,8 @@ pub(crate) fn launch_blocks<'py>(
             return Err(PyTypeError::new_err(text));
         }
         Prepared::check_writes_of(kernel, &packed, &unit)?;
-        let learner = learner_of(learner, options)?.filter(|_| !check_bounds && packed == Default::default());
+        let learner =
+            learner_of(learner, options)?.filter(|_| !key.options.check_bounds && packed == Default::default());
         let learn = |code| {
             if let Some(learner) = learner {
                 let (kernel, signature, layout) =
@@ -137,25 +137,27 @@ impl BlockLaunch<'_, '_> {
     pub(crate) fn run(&self, ready: &Ready, fault: &Fault) -> PyResult<()> {
         let py = self.kernel.py();
         let (n_blocks, block_size) = (self.n_blocks(), self.block_size());
-        let is_long = n_blocks.saturating_mul(block_size) >= RELEASE_THREADS || ready.watch.is_long();
+        let n_threads = n_blocks.saturating_mul(block_size);
+        let is_long = ready.watch.expect(n_threads) == Length::Long;
         let args = self.words.as_ptr().cast::<u8>();
         if ready.unit.waits_for_grid() {
             // SAFETY: the arguments were packed for the signature that this code was compiled for, and they and what
             // they point to are held by the caller until this returns. The unit is over blocks, and so its code.
             let run = || unsafe { Pool::global().launch_grid(ready.block_entry(), args, &self.bounds, fault) };
             let mut done = Ok(());
-            detached(py, is_long, || ready.watch.run(|| done = run()));
+            detached(py, is_long, || ready.watch.run(n_threads, || done = run()));
             return done
                 .map_err(|error| PyValueError::new_err(format!("kernel `{}`: {error}", self.kernel.get().name)));
         }
         let (mut begin, mut size) = (0, (FIRST_PIECE / block_size).max(1));
         while begin < n_blocks && !fault.is_set() {
             let blocks = begin..begin.saturating_add(size).min(n_blocks);
+            let n_threads = (blocks.end - begin).saturating_mul(block_size);
             begin = blocks.end;
             let start = Instant::now();
             // SAFETY: as above.
             let run = || unsafe { Pool::global().run_blocks(ready.block_entry(), args, &self.bounds, blocks, fault) };
-            detached(py, is_long, || ready.watch.run(run));
+            detached(py, is_long, || ready.watch.run(n_threads, run));
             if begin < n_blocks {
                 py.check_signals()?;
             }

@@ -10,11 +10,12 @@ use crate::cuda::{self, Queue};
 use crate::errors::{guarded, restore};
 use crate::function::Kernel;
 use crate::items::{Items, is_block, plain_grid};
-use crate::launch::{Device, Grid, Job, KERNELS, RELEASE_THREADS};
+use crate::launch::{Device, Grid, Job, KERNELS};
 use crate::pack::{Layout, Signature, Words, collect_args};
 use crate::plan::{Ready, UnitKey};
 use crate::state::{self, BLOCKS, CAPTURES, ON_CPU, PRINTS, TAPES};
 use crate::tape::{self, Launching};
+use crate::watch::Length;
 use pyo3::ffi::{self, PyObject};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -147,7 +148,10 @@ unsafe extern "C" fn launch(
     unsafe {
         let py = Python::assume_attached();
         let known = &*KNOWN.load(Ordering::Acquire);
-        let Some(given) = Given::read(py, known, &call) else { return slow_call(known.slow, null_mut(), &call) };
+        let mut grid = Grid::ONE;
+        let Some(given) = Given::read(py, known, &call, &mut grid) else {
+            return slow_call(known.slow, null_mut(), &call);
+        };
         match given.run(py) {
             Outcome::Ran(result) => answer(py, result),
             Outcome::Unusual => slow_call(known.slow, null_mut(), &call),
@@ -227,7 +231,7 @@ struct Given<'a, 'py> {
     kernel: Borrowed<'a, 'py, Kernel>,
     inputs: Borrowed<'a, 'py, PyAny>,
     outputs: Option<Borrowed<'a, 'py, PyAny>>,
-    grid: Grid,
+    grid: &'a Grid,
     /// Tapes must hear of it.
     is_taped: bool,
     /// The CUDA device to run on; none for the CPU.
@@ -247,7 +251,7 @@ impl<'a, 'py> Given<'a, 'py> {
     /// # Safety
     /// `call` is what Python passed to the function that this is called by.
     #[inline(always)]
-    unsafe fn read(py: Python<'py>, known: &Known, call: &'a Call) -> Option<Given<'a, 'py>> {
+    unsafe fn read(py: Python<'py>, known: &Known, call: &'a Call, grid: &'a mut Grid) -> Option<Given<'a, 'py>> {
         let flags = state::flags();
         if flags & PRINTS != 0 || call.n_args as usize > PARAMETERS.len() {
             return None;
@@ -303,11 +307,12 @@ impl<'a, 'py> Given<'a, 'py> {
             }
             let kernel = Borrowed::from_ptr(py, given[KERNEL]);
             KERNELS.known::<Kernel>(&kernel)?;
+            plain_grid(&Borrowed::from_ptr(py, given[DIM]), grid)?;
             Some(Given {
                 kernel: kernel.cast_unchecked(),
                 inputs: Borrowed::from_ptr(py, given[INPUTS]),
                 outputs: Borrowed::from_ptr_or_opt(py, given[OUTPUTS]),
-                grid: plain_grid(&Borrowed::from_ptr(py, given[DIM]))?,
+                grid,
                 is_taped,
                 cuda,
             })
@@ -326,7 +331,7 @@ impl<'a, 'py> Given<'a, 'py> {
             return self.run_on_gpu(py, kernel, signature, ordinal);
         }
         // While other threads run, nothing but references of our own would keep the arguments.
-        if self.grid.n_threads < RELEASE_THREADS && signature.n_words() <= MAX_WORDS {
+        if signature.n_words() <= MAX_WORDS {
             let mut words = [MaybeUninit::<u64>::uninit(); MAX_WORDS];
             if let Some(Layout { is_contiguous, .. }) = self.pack_plain(signature, Reach::Host, &mut words) {
                 // SAFETY: `pack_plain` has written every argument's words, and these are all.
@@ -382,7 +387,7 @@ impl<'a, 'py> Given<'a, 'py> {
             return Outcome::Unusual;
         }
         let queue = Queue::current(ready.code.kernel.device());
-        Outcome::Ran(cuda::submit(py, ready, signature, words, &self.grid, queue))
+        Outcome::Ran(cuda::submit(py, ready, signature, words, self.grid, queue))
     }
 
     /// `None` where the launch takes long, so that other threads should run meanwhile.
@@ -395,19 +400,19 @@ impl<'a, 'py> Given<'a, 'py> {
         words: &[u64],
         is_contiguous: bool,
     ) -> Option<Outcome> {
-        let grid = &self.grid;
+        let grid = self.grid;
         let Some(ready) = kernel.plans.get(grid.rank, is_contiguous) else { return Some(Outcome::Unplanned) };
-        if ready.watch.is_long() {
-            return None;
-        }
         let job = Job { kernel, signature, words, grid };
         if self.is_taped {
+            if ready.watch.expect(grid.n_threads) == Length::Long {
+                return None;
+            }
             // SAFETY: Python's lock is held: there is a `py`.
             let ran = unsafe { attached(|_| guarded(|| self.run_taped(py, signature, &job, ready))) };
             return Some(Outcome::Ran(ran));
         }
         let fault = Fault::default();
-        Some(Outcome::Ran(match job.run_short(ready, &fault) {
+        Some(Outcome::Ran(match job.run_short(ready, &fault)? {
             Ok(false) => Ok(()),
             // SAFETY: Python's lock is held, as `self.kernel` shows.
             Ok(true) => unsafe { attached(|py| guarded(|| job.report(py, &ready.unit, &fault))) },
@@ -428,16 +433,9 @@ impl<'a, 'py> Given<'a, 'py> {
             args.extend(self.outputs.iter().flat_map(|list| of(list)));
             (args.into_boxed_slice(), n_inputs)
         };
-        let launching = Launching {
-            kernel: &self.kernel,
-            signature,
-            words: job.words,
-            grid: job.grid,
-            device: Device::Cpu,
-            key: ready.key,
-            written: &ready.unit.written,
-            args: Some(&held),
-        };
+        let (kernel, written, args) = (&self.kernel, &ready.unit.written, Some(&held as tape::Args<'_>));
+        let (words, grid, device, key) = (job.words, job.grid, Device::Cpu, ready.key);
+        let launching = Launching { kernel, signature, words, grid, device, key, written, args };
         let pending = tape::before(py, &launching)?;
         // Other threads may run meanwhile: what the tape does not keep is kept here.
         let _kept = pending.is_none().then(held);
@@ -461,7 +459,7 @@ impl<'a, 'py> Given<'a, 'py> {
             if !packed.read_only.is_empty() || signature.has_null(&words) || !kernel.plans.is_current(stamp) {
                 return Ok(None);
             }
-            let job = Job { kernel, signature, words: &words, grid: &self.grid };
+            let job = Job { kernel, signature, words: &words, grid: self.grid };
             match kernel.plans.get(self.grid.rank, signature.is_contiguous(&words)) {
                 Some(ready) if self.is_taped => self.run_taped(py, signature, &job, ready).map(Some),
                 Some(ready) => job.run(py, ready).map(Some),

@@ -65,23 +65,24 @@ impl<'a, 'py> Items<'a, 'py> {
     }
 }
 
-/// A shape of exact Python ints, with at least one thread.
+/// A shape of exact Python ints, with at least one thread. Written where it stays: a launch is too short for copies.
 #[inline(always)]
-pub(crate) fn plain_grid(dim: &Bound<'_, PyAny>) -> Option<Grid> {
+pub(crate) fn plain_grid(dim: &Bound<'_, PyAny>, grid: &mut Grid) -> Option<()> {
     let extent = |item: &Bound<'_, PyAny>| plain_int(item).filter(|extent| (1..=MAX_EXTENT).contains(extent));
-    let mut bounds = LaunchBounds { extents: [1; MAX_RANK] };
+    grid.bounds = LaunchBounds { extents: [1; MAX_RANK] };
     if let Some(n_threads) = extent(dim) {
-        bounds.extents[0] = n_threads;
-        return Some(Grid { bounds, rank: 1, n_threads });
+        (grid.bounds.extents[0], grid.rank, grid.n_threads) = (n_threads, 1, n_threads);
+        return Some(());
     }
     let items = Items::of(dim)?;
     let rank = items.len();
     if !(1..=MAX_RANK).contains(&rank) {
         return None;
     }
-    for (index, place) in bounds.extents[..rank].iter_mut().enumerate() {
+    for (index, place) in grid.bounds.extents[..rank].iter_mut().enumerate() {
         let item = items.get(index)?;
         *place = extent(&item)?;
     }
-    Some(Grid { bounds, rank: rank as u32, n_threads: bounds.n_threads()? })
+    (grid.rank, grid.n_threads) = (rank as u32, grid.bounds.n_threads()?);
+    Some(())
 }

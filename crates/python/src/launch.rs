@@ -13,6 +13,7 @@ use crate::recorded::{Launch, Recording};
 use crate::state::{self, TAPES};
 use crate::subclass::KnownClass;
 use crate::tape::{self, Launched as OnTape, Launching};
+use crate::watch::Length;
 use pipeline::Unit;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -22,13 +23,9 @@ use runtime::{Fault, LaunchBounds};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Launches of at least this many threads let other Python threads run meanwhile, as do those that took long before.
-/// Taking Python's lock back may take long when another thread has it, so that short launches keep it.
-pub(crate) const RELEASE_THREADS: i64 = 1024;
-
 /// A launch of more threads than this runs in pieces: the first has this many, and each is four times as large as the
 /// one before until one takes `PIECE_TIME`.
-const FIRST_PIECE: i64 = 1 << 18;
+pub(crate) const FIRST_PIECE: i64 = 1 << 18;
 const PIECE_TIME: Duration = Duration::from_millis(20);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +50,10 @@ pub(crate) struct Grid {
     pub(crate) bounds: LaunchBounds,
     pub(crate) rank: u32,
     pub(crate) n_threads: i64,
+}
+
+impl Grid {
+    pub(crate) const ONE: Grid = Grid { bounds: LaunchBounds { extents: [1; MAX_RANK] }, rank: 1, n_threads: 1 };
 }
 
 /// Runs `kernel` once per thread of `dim`. With `record`, gives a `Launch` instead of running it. A tape that records has
@@ -202,9 +203,7 @@ impl Prepared<'_, '_> {
             return Ok(Ran::Nothing);
         }
         let types = &self.signature.types;
-        // A kernel may be given None for an array that it then leaves alone; if it does not, that must be an exception.
-        let check_bounds = self.signature.has_null(self.words);
-        let options = CompileOptions { check_bounds, ..self.compile }.on(self.device);
+        let options = self.compile.for_words(self.signature, self.words).on(self.device);
         let key = UnitKey { options, rank: self.grid.rank };
         let job = Job { kernel: self.kernel.get(), signature: self.signature, words: self.words, grid: &self.grid };
         let py = self.kernel.py();
@@ -279,8 +278,9 @@ impl Job<'_> {
     pub(crate) fn run(&self, py: Python<'_>, ready: &Ready) -> PyResult<()> {
         let fault = Fault::default();
         if self.grid.n_threads <= FIRST_PIECE {
-            let is_long = self.grid.n_threads >= RELEASE_THREADS || ready.watch.is_long();
-            detached(py, is_long, || ready.watch.run(|| self.run_code(ready, &fault)));
+            let n_threads = self.grid.n_threads;
+            let is_long = ready.watch.expect(n_threads) == Length::Long;
+            detached(py, is_long, || ready.watch.run(n_threads, || self.run_code(ready, &fault)));
         } else {
             self.run_pieces(py, ready, &fault)?;
         }
@@ -322,19 +322,30 @@ impl Job<'_> {
         self.report(py, &ready.unit, &fault)
     }
 
-    /// Runs a short launch, without letting other Python threads run. Says whether `report` has something to tell.
+    /// Runs a launch that is expected to be short, without letting other Python threads run. Says whether `report` has
+    /// something to tell; nothing where the launch is expected to take long.
     #[inline]
-    pub(crate) fn run_short(&self, ready: &Ready, fault: &Fault) -> PyResult<bool> {
-        if self.grid.n_threads == 1 {
-            // SAFETY: as in `run_code`; the launch has the one thread.
-            ready.watch.run(|| unsafe { (ready.entry)(self.words.as_ptr().cast(), &self.grid.bounds, 0, 1, fault) });
-        } else {
-            guarded(|| {
-                ready.watch.run(|| self.run_code(ready, fault));
-                Ok(())
-            })?;
+    pub(crate) fn run_short(&self, ready: &Ready, fault: &Fault) -> Option<PyResult<bool>> {
+        let n_threads = self.grid.n_threads;
+        match ready.watch.expect(n_threads) {
+            _ if n_threads > FIRST_PIECE => return None,
+            Length::Long => return None,
+            Length::Tiny => {
+                let (args, bounds) = (self.words.as_ptr().cast(), &self.grid.bounds);
+                // SAFETY: as in `run_code`; these are all threads of the launch.
+                ready.watch.run(n_threads, || unsafe { (ready.entry)(args, bounds, 0, n_threads, fault) });
+            }
+            Length::Short => {
+                let run = || {
+                    ready.watch.run(n_threads, || self.run_code(ready, fault));
+                    Ok(())
+                };
+                if let Err(error) = guarded(run) {
+                    return Some(Err(error));
+                }
+            }
         }
-        Ok(fault.is_set() || print::is_filled())
+        Some(Ok(fault.is_set() || print::is_filled()))
     }
 
     fn run_code(&self, ready: &Ready, fault: &Fault) {

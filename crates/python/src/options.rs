@@ -1,7 +1,9 @@
 //! Options of a kernel, from a dictionary.
 
 use crate::launch::Device;
+use crate::pack::Signature;
 use frontend::Options;
+use ir::LeafKind;
 use pipeline::cache::{DiskCache, default_dir};
 use pyo3::exceptions::{PyRuntimeWarning, PyTypeError};
 use pyo3::intern;
@@ -18,6 +20,8 @@ pub(crate) struct CompileOptions {
     pub(crate) checked: bool,
     /// Set for a launch that passes None for an array, whatever the options say.
     pub(crate) check_bounds: bool,
+    /// The arrays that have no memory, as for `transform::settle_nulls`, where that is known.
+    pub(crate) nulls: Option<u64>,
     pub(crate) check_finite: bool,
     pub(crate) fast_math: bool,
     pub(crate) max_unroll: u32,
@@ -31,6 +35,7 @@ impl CompileOptions {
         let mut found = CompileOptions {
             checked: false,
             check_bounds: false,
+            nulls: None,
             check_finite: false,
             fast_math: false,
             max_unroll: 16,
@@ -63,6 +68,23 @@ impl CompileOptions {
             Device::Cuda(_) if self.block_dim == 0 => CompileOptions { block_dim: CUDA_BLOCK, ..self },
             _ => self,
         }
+    }
+
+    /// Options for a launch of packed arguments. A kernel may be given None for an array that it then leaves alone; if it
+    /// does not, that must be an exception.
+    pub(crate) fn for_words(self, signature: &Signature, words: &[u64]) -> CompileOptions {
+        if !signature.has_null(words) {
+            return self;
+        }
+        let (mut nulls, mut number) = (0, 0u32);
+        for (param, ty) in signature.types.iter().enumerate() {
+            for leaf in ty.leaves().iter().filter(|leaf| leaf.kind == LeafKind::Pointer) {
+                let is_null = words[signature.word_of(param) + leaf.offset as usize / 8] == 0;
+                nulls |= u64::from(is_null).checked_shl(number).unwrap_or(0);
+                number += 1;
+            }
+        }
+        CompileOptions { check_bounds: true, nulls: Some(nulls), ..self }
     }
 
     pub(crate) fn for_rank(self, rank: u32) -> Options {

@@ -196,8 +196,14 @@ impl Signature {
                     if array.elem != *elem || array.descriptor.len() != place.len() || !reach.has(array.place) {
                         return None;
                     }
-                    for (place, word) in place.iter_mut().zip(&array.descriptor) {
-                        place.write(*word);
+                    if let ([at_ptr, at_extent, at_stride], &[ptr, extent, stride]) =
+                        (&mut *place, &array.descriptor[..])
+                    {
+                        (at_ptr.write(ptr), at_extent.write(extent), at_stride.write(stride));
+                    } else {
+                        for (index, place) in place.iter_mut().enumerate() {
+                            place.write(array.descriptor[index]);
+                        }
                     }
                     return Some(Layout { is_contiguous: array.is_contiguous, is_aligned: array.is_aligned });
                 }

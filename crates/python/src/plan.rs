@@ -310,9 +310,10 @@ impl Variants {
         let host = LiveHost::new(kernel.py());
         let id = host.register(kernel.as_any());
         let options = key.options.for_rank(key.rank);
-        let (what, unit) = match &self.adjoint {
-            None => ("kernel", pipeline::build(&host, id, types, &options)),
-            Some(Differentiated { types, request, part, .. }) => {
+        let (what, unit) = match (&self.adjoint, key.options.nulls) {
+            (None, None) => ("kernel", pipeline::build(&host, id, types, &options)),
+            (None, Some(nulls)) => ("kernel", pipeline::build_with_nulls(&host, id, types, &options, nulls)),
+            (Some(Differentiated { types, request, part, .. }), _) => {
                 ("gradient of kernel", pipeline::build_adjoint(&host, id, types, &options, request, *part))
             }
         };

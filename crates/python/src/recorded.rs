@@ -6,7 +6,7 @@ use crate::cuda::{self, CudaReady, CudaStream, Queue};
 use crate::errors::guarded;
 use crate::fast::{Call, answer, attached, method_def, slow_call};
 use crate::function::Kernel;
-use crate::launch::{Device, Grid, Job, Prepared, RELEASE_THREADS, Ran, check_extents, grid};
+use crate::launch::{Device, Grid, Job, Prepared, Ran, check_extents, grid};
 use crate::options::CompileOptions;
 use crate::pack::{Packed, Signature, Words};
 use crate::plan::Ready;
@@ -263,15 +263,13 @@ unsafe fn run_again(launch: &Launch) -> Option<PyResult<()>> {
     // SAFETY: the caller's promise.
     let kernel = unsafe { kernel.bind(Python::assume_attached()) }.get();
     let job = Job { kernel, signature, words, grid };
-    if grid.n_threads >= RELEASE_THREADS || ready.watch.is_long() {
-        // SAFETY: as above.
-        return Some(unsafe { attached(|py| guarded(|| job.run(py, ready))) });
-    }
     let fault = Fault::default();
     Some(match job.run_short(ready, &fault) {
-        Ok(false) => Ok(()),
+        Some(Ok(false)) => Ok(()),
         // SAFETY: as above.
-        Ok(true) => unsafe { attached(|py| guarded(|| job.report(py, &ready.unit, &fault))) },
-        Err(error) => Err(error),
+        Some(Ok(true)) => unsafe { attached(|py| guarded(|| job.report(py, &ready.unit, &fault))) },
+        Some(Err(error)) => Err(error),
+        // SAFETY: as above.
+        None => unsafe { attached(|py| guarded(|| job.run(py, ready))) },
     })
 }

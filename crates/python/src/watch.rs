@@ -1,38 +1,71 @@
-//! How long launches of some code take, so that those that take long let other Python threads run.
+//! How long launches of some code take: whether one is over before a worker could join it, and whether it takes so long
+//! that other Python threads should run meanwhile.
 //!
-//! The number of threads does not say it: one thread may loop for a second. The last launch is taken for the next one's
-//! measure, and before the first nothing is known, so that it counts as long.
+//! The number of threads does not say it: one thread may loop for a second. The launch measured last is the measure for
+//! the next one, in proportion where that has more threads. Before the first nothing is known, so that it counts as long.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// Taking Python's lock back from a busy thread may take its switch interval, 5 ms, so that short launches keep it.
 const LONG_MICROS: u64 = 200;
 
+/// From here on the pool looks for help.
+const TINY_MICROS: u64 = 2;
+
+/// A look at the clock takes a tenth of the shortest launch: after so many tiny ones in a row every eighth is measured.
+const TRUSTED: u32 = 16;
+const MEASURED_EVERY: u32 = 8;
+
+/// What to expect of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Length {
+    /// Not worth a second thread.
+    Tiny,
+    Short,
+    /// Other Python threads should run meanwhile.
+    Long,
+}
+
 #[derive(Debug)]
 pub(crate) struct Watch {
-    is_long: AtomicBool,
+    /// Of the launch measured last: ticks of the clock in the high half, threads in the low half.
+    last: AtomicU64,
+    /// Tiny launches in a row.
+    streak: AtomicU32,
 }
 
 impl Watch {
     pub(crate) fn new() -> Watch {
-        Watch { is_long: AtomicBool::new(true) }
+        Watch { last: AtomicU64::new(u64::MAX), streak: AtomicU32::new(0) }
     }
 
-    /// Whether the last launch took long.
     #[inline]
-    pub(crate) fn is_long(&self) -> bool {
-        self.is_long.load(Relaxed)
+    pub(crate) fn expect(&self, n_threads: i64) -> Length {
+        let last = self.last.load(Relaxed);
+        let (ticks, n_last, n) = (last >> 32, last & u64::from(u32::MAX), n_threads.unsigned_abs());
+        let expected = if n <= n_last { ticks } else { ticks.saturating_mul(n) / n_last.max(1) };
+        match expected / clock::PER_MICRO {
+            ..TINY_MICROS => Length::Tiny,
+            ..LONG_MICROS => Length::Short,
+            _ => Length::Long,
+        }
     }
 
-    /// Runs a launch and measures it.
+    /// Runs a launch of so many threads, and measures it mostly.
     #[inline]
-    pub(crate) fn run<R>(&self, launch: impl FnOnce() -> R) -> R {
+    pub(crate) fn run<R>(&self, n_threads: i64, launch: impl FnOnce() -> R) -> R {
+        let streak = self.streak.load(Relaxed);
+        if streak >= TRUSTED && !streak.is_multiple_of(MEASURED_EVERY) {
+            self.streak.store(streak.wrapping_add(1), Relaxed);
+            return launch();
+        }
         let start = clock::now();
         let result = launch();
-        let is_long = clock::now().wrapping_sub(start) >= clock::PER_MICRO * LONG_MICROS;
-        if is_long != self.is_long() {
-            self.is_long.store(is_long, Relaxed);
-        }
+        let ticks = clock::now().saturating_sub(start).min(u32::MAX.into());
+        let n_threads = n_threads.unsigned_abs().min(u32::MAX.into());
+        self.last.store(ticks << 32 | n_threads, Relaxed);
+        let is_tiny = ticks < clock::PER_MICRO * TINY_MICROS;
+        self.streak.store(if is_tiny { streak.wrapping_add(1) } else { 0 }, Relaxed);
         result
     }
 }
@@ -40,7 +73,7 @@ impl Watch {
 /// The processor's own counter: reading the system's clock twice takes a tenth of the shortest launch.
 #[cfg(target_arch = "x86_64")]
 mod clock {
-    /// Counters run at 2 to 4 GHz; the limit need not be exact.
+    /// Counters run at 2 to 4 GHz; the limits need not be exact.
     pub(super) const PER_MICRO: u64 = 3000;
 
     #[inline]
@@ -55,11 +88,11 @@ mod clock {
     use std::sync::OnceLock;
     use std::time::Instant;
 
-    pub(super) const PER_MICRO: u64 = 1;
+    pub(super) const PER_MICRO: u64 = 1000;
 
     pub(super) fn now() -> u64 {
         static START: OnceLock<Instant> = OnceLock::new();
-        START.get_or_init(Instant::now).elapsed().as_micros() as u64
+        START.get_or_init(Instant::now).elapsed().as_nanos() as u64
     }
 }
 
@@ -68,13 +101,36 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
+    fn sleep() {
+        std::thread::sleep(Duration::from_micros(10 * LONG_MICROS));
+    }
+
     #[test]
     fn a_long_launch_is_noticed_and_forgotten_again() {
         let watch = Watch::new();
-        assert!(watch.is_long());
-        watch.run(|| ());
-        assert!(!watch.is_long());
-        watch.run(|| std::thread::sleep(Duration::from_micros(10 * LONG_MICROS)));
-        assert!(watch.is_long());
+        assert_eq!(watch.expect(1), Length::Long);
+        watch.run(1, || ());
+        assert_eq!(watch.expect(1), Length::Tiny);
+        watch.run(1, sleep);
+        assert_eq!(watch.expect(1), Length::Long);
+        watch.run(1, || ());
+        assert_eq!(watch.expect(1), Length::Tiny);
+    }
+
+    #[test]
+    fn after_many_tiny_launches_one_of_some_is_measured() {
+        let watch = Watch::new();
+        (0..100).for_each(|_| watch.run(1, || ()));
+        (0..MEASURED_EVERY).for_each(|_| watch.run(1, sleep));
+        assert_eq!(watch.expect(1), Length::Long);
+    }
+
+    #[test]
+    fn more_threads_take_longer() {
+        let watch = Watch::new();
+        watch.run(1, || ());
+        assert_eq!(watch.expect(1 << 40), Length::Long);
+        watch.run(1000, sleep);
+        assert_eq!(watch.expect(1), Length::Long);
     }
 }

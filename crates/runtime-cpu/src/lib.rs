@@ -24,6 +24,7 @@
 //! ```
 
 mod crew;
+mod forks;
 mod grid;
 mod pace;
 
@@ -42,20 +43,22 @@ use std::sync::{Mutex, OnceLock};
 pub struct Pool {
     /// Threads that a launch may use, the caller among them. The crew follows at the next launch that wants it.
     wanted: AtomicUsize,
-    /// Belongs to the process `Workers::process`; a child made by `fork` has none of the threads and starts anew.
+    /// Belongs to the process of `Workers::forks`; a child made by `fork` has none of the threads and starts anew.
     workers: AtomicPtr<Workers>,
 }
 
 #[derive(Debug)]
 struct Workers {
-    process: u32,
+    /// The count of forks when these were made.
+    forks: u32,
     /// Locked while a launch uses the workers.
     crew: Mutex<Option<Crew>>,
 }
 
 impl Workers {
     fn new() -> Box<Workers> {
-        Box::new(Workers { process: std::process::id(), crew: Mutex::new(None) })
+        forks::watch();
+        Box::new(Workers { forks: forks::count(), crew: Mutex::new(None) })
     }
 }
 
@@ -200,7 +203,7 @@ impl Pool {
         let current = self.workers.load(Ordering::Acquire);
         // SAFETY: the pointer comes from a box that is freed by `drop` only, or leaked below.
         let workers = unsafe { &*current };
-        if workers.process == std::process::id() {
+        if workers.forks == forks::count() {
             return workers;
         }
         // A child process: the workers do not exist here, and the lock may be held by a thread that does not either.
@@ -222,7 +225,7 @@ impl Drop for Pool {
         let workers = *self.workers.get_mut();
         // SAFETY: the pointer comes from a box, and nobody else has the pool.
         let workers = unsafe { Box::from_raw(workers) };
-        if workers.process != std::process::id() {
+        if workers.forks != forks::count() {
             // The threads to join belong to the parent process.
             std::mem::forget(workers);
         }

@@ -60,6 +60,8 @@ impl Pace {
     /// As for [`Job::run`].
     pub(crate) unsafe fn run_alone(&self, job: &Job) -> Option<(i64, Duration)> {
         let n_chunks = job.n_chunks();
+        let nanos = |time: Duration| time.as_nanos() as u64;
+        let (min_sample, share_above) = (nanos(self.min_sample), nanos(self.share_above));
         let (mut first, mut stretch) = (0, 1);
         let mut before = clock::now();
         loop {
@@ -71,10 +73,10 @@ impl Pace {
                 return None;
             }
             let now = clock::now();
-            let sample = clock::between(before, now);
-            let rest = sample.mul_f64(left as f64 / (end - first) as f64);
-            if sample >= self.min_sample && rest >= self.share_above {
-                return Some((end, rest));
+            let sample = clock::nanos(before, now);
+            let rest = sample.saturating_mul(left.unsigned_abs()) / (end - first).unsigned_abs();
+            if sample >= min_sample && rest >= share_above {
+                return Some((end, Duration::from_nanos(rest)));
             }
             (first, stretch, before) = (end, 8 * stretch, now);
         }
@@ -85,8 +87,6 @@ impl Pace {
 /// known to be some gigahertz, which is good enough to tell microseconds from tens of them.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod clock {
-    use std::time::Duration;
-
     const TICKS_PER_NANOSECOND: u64 = 3;
 
     pub(super) fn now() -> u64 {
@@ -95,21 +95,21 @@ mod clock {
     }
 
     /// A thread that moved to another core may see its counter go back a little.
-    pub(super) fn between(before: u64, after: u64) -> Duration {
-        Duration::from_nanos(after.saturating_sub(before) / TICKS_PER_NANOSECOND)
+    pub(super) fn nanos(before: u64, after: u64) -> u64 {
+        after.saturating_sub(before) / TICKS_PER_NANOSECOND
     }
 }
 
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 mod clock {
-    use std::time::{Duration, Instant};
+    use std::time::Instant;
 
     pub(super) fn now() -> Instant {
         Instant::now()
     }
 
-    pub(super) fn between(before: Instant, after: Instant) -> Duration {
-        after.saturating_duration_since(before)
+    pub(super) fn nanos(before: Instant, after: Instant) -> u64 {
+        after.saturating_duration_since(before).as_nanos() as u64
     }
 }
 

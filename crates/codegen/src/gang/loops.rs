@@ -125,7 +125,8 @@ impl<'c> Lowering<'c, '_> {
         let zero = types::int_of_bits(self.ctx, scalar.bits()).const_zero();
         let count = self.new_slot(zero)?;
         let distance = if induction.is_wide { self.wide_int(step)? } else { self.int(step)? };
-        Ok(Range { rounds, count, count_type: zero.get_type().as_basic_type_enum(), induction, distance })
+        let count_type = zero.get_type().as_basic_type_enum();
+        Ok(Range { rounds, count, count_type, induction, distance, is_signed: scalar.is_signed() })
     }
 
     pub(super) fn advance(&self, range: &Range<'c>) -> Result<()> {
@@ -134,12 +135,16 @@ impl<'c> Lowering<'c, '_> {
         b.build_store(range.count, b.build_int_nuw_add(count, number(count.get_type(), 1), "")?)?;
         for &(at, ty) in &range.induction.leaves {
             let i = as_int(b.build_load(ty, at, "")?)?;
-            let next = b.build_int_add(i, range.distance, "")?;
-            if n_lanes(&next).is_some() {
-                b.build_store(at, as_lanes(next))?;
-            } else {
-                b.build_store(at, next)?;
+            if n_lanes(&i).is_some() {
+                b.build_store(at, as_lanes(b.build_int_add(i, range.distance, "")?))?;
+                continue;
             }
+            // Past the last round, which is the last for all lanes, the sum may wrap; it is then not used.
+            let next = match range.is_signed {
+                true => b.build_int_nsw_add(i, range.distance, "")?,
+                false => b.build_int_nuw_add(i, range.distance, "")?,
+            };
+            b.build_store(at, next)?;
         }
         Ok(())
     }
@@ -153,4 +158,5 @@ pub(super) struct Range<'c> {
     pub(super) count_type: BasicTypeEnum<'c>,
     pub(super) induction: Slots<'c>,
     distance: IntValue<'c>,
+    is_signed: bool,
 }

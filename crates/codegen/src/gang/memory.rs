@@ -181,11 +181,15 @@ impl<'c> Lowering<'c, '_> {
         }
         let (width, n) = (u64::from(self.width()), step / size);
         let common = self.common_type(&scalars);
-        if n > MAX_INTERLEAVED {
-            if self.mask().is_some() || !are_rows(&scalars) || width % 4 != 0 {
+        let are_triples = self.are_triples(&scalars, n);
+        if n > MAX_INTERLEAVED || are_triples {
+            let columns = if are_triples {
+                self.load_triples(first, common)?
+            } else if self.mask().is_some() || !are_rows(&scalars) || width % 4 != 0 {
                 return self.gather(inst, ty);
-            }
-            let columns = self.load_rows(first, common, [scalars.len() as u64, size, step])?;
+            } else {
+                self.load_rows(first, common, [scalars.len() as u64, size, step])?
+            };
             let leaf = |(&(_, scalar), lanes): (&(u64, Scalar), VectorValue<'c>)| {
                 let ty = self.memory_vector(scalar, self.width());
                 self.of_memory_lanes(scalar, as_lanes(self.builder.build_bit_cast(lanes, ty, "")?))
@@ -244,19 +248,16 @@ impl<'c> Lowering<'c, '_> {
             return self.store_rows(first, &parts, size, step);
         }
         let width = self.width() as usize;
-        // Pairs of vectors until one holds all, then every scalar to its place.
-        while parts.len() > 1 {
-            let n_each = parts[0].get_type().get_size();
-            let mut joined = Vec::new();
-            for pair in parts.chunks(2) {
-                joined.push(self.shuffle(pair[0], pair.get(1).copied(), 0..2 * n_each)?);
-            }
-            parts = joined;
+        let are_triples = self.are_triples(&scalars, n as u64);
+        if are_triples {
+            parts = self.triples_in_order(&parts)?;
         }
-        let mut wide = parts[0];
+        // One vector that holds all, then every scalar to its place.
+        let mut wide = self.joined(parts)?;
         let mut mask = self.mask();
         if n > 1 {
-            wide = self.shuffle(wide, None, (0..n * width).map(|at| (at % n * width + at / n) as u32))?;
+            let from = |at: usize| if are_triples { at } else { at % n * width + at / n };
+            wide = self.shuffle(wide, None, (0..n * width).map(|at| from(at) as u32))?;
             mask = mask.map(|mask| self.spread(mask, n as u64, (n * width) as u64)).transpose()?;
         }
         let Some(mask) = mask else { return self.store_wide(inst.operands[0], first, wide, size) };

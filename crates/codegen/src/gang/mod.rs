@@ -28,6 +28,7 @@ mod shape;
 mod slots;
 mod split;
 mod stream;
+mod triples;
 mod widen;
 
 pub(crate) use explain::{explain, explain_region};

@@ -71,13 +71,7 @@ impl<'c> Lowering<'c, '_> {
         // The rows of every fourth lane side by side, so that the blocks are turned around at once.
         let mut sides = Vec::new();
         for k in 0..ROW as usize {
-            let mut parts: Vec<VectorValue<'c>> = rows.iter().skip(k).step_by(ROW as usize).copied().collect();
-            while parts.len() > 1 {
-                let n = parts[0].get_type().get_size();
-                let joined = parts.chunks(2).map(|pair| self.shuffle(pair[0], pair.get(1).copied(), 0..2 * n));
-                parts = joined.collect::<Result<_>>()?;
-            }
-            sides.push(parts[0]);
+            sides.push(self.joined(rows.iter().skip(k).step_by(ROW as usize).copied().collect())?);
         }
         self.turned(&sides)
     }

@@ -61,6 +61,16 @@ impl<'c> Lowering<'c, '_> {
         Ok(self.builder.build_shuffle_vector(x, y, VectorType::const_vector(&picked), "")?)
     }
 
+    /// Vectors of one length behind each other; where their number is no power of two, with undefined lanes at the end.
+    pub(super) fn joined(&self, mut parts: Vec<VectorValue<'c>>) -> Result<VectorValue<'c>> {
+        while parts.len() > 1 {
+            let n = parts[0].get_type().get_size();
+            let joined = parts.chunks(2).map(|pair| self.shuffle(pair[0], pair.get(1).copied(), 0..2 * n));
+            parts = joined.collect::<Result<_>>()?;
+        }
+        parts.pop().ok_or_else(|| Error::Invalid("nothing to join".into()))
+    }
+
     pub(super) fn call(
         &self,
         name: &'static str,

@@ -16,6 +16,7 @@ mod composite;
 pub(crate) mod control;
 mod convert;
 mod integer;
+mod loops;
 mod math;
 pub(crate) mod matrix;
 pub(crate) mod memory;
@@ -24,6 +25,7 @@ use crate::block::Block;
 use crate::gang::Gang;
 use crate::nvptx::Device;
 use crate::{Error, Result};
+use analysis::Uniformity;
 use inkwell::basic_block::BasicBlock;
 use inkwell::builder::Builder;
 use inkwell::context::Context;
@@ -53,6 +55,8 @@ pub(crate) struct Thread<'c> {
 pub(crate) struct Abilities {
     /// Conversions between half and float are instructions.
     pub half: bool,
+    /// One instruction puts the lanes of two vectors in any order.
+    pub permutes: bool,
 }
 
 /// The state of lowering one function.
@@ -73,6 +77,8 @@ pub(crate) struct Lowering<'c, 'a> {
     fault_words: Option<PointerValue<'c>>,
     /// Bytes of stack that a thread's allocas take.
     stack: u64,
+    /// Where a kernel's threads run one by one: what differs between them.
+    pub alone: Option<Uniformity>,
     /// What a gang of threads needs besides, where this lowers a gang.
     pub gang: Option<Box<Gang<'c>>>,
     /// Whether the atomic being lowered is in memory that one machine thread alone sees.
@@ -120,6 +126,7 @@ impl<'c, 'a> Lowering<'c, 'a> {
             fast: fast_math.then_some(fast),
             fault_words: None,
             stack: 0,
+            alone: None,
             gang: None,
             is_own_memory: false,
             block: None,

@@ -19,7 +19,6 @@ mod entry;
 mod exact;
 mod explain;
 mod host;
-mod loops;
 mod prepare;
 mod shape;
 
@@ -266,7 +265,7 @@ fn build<'c>(
     } else {
         Shell::over_threads(ctx, &llvm, function, options, width, plan.is_some())?
     };
-    let abilities = Abilities { half: true };
+    let abilities = Abilities { half: true, permutes: true };
     let (thread, allocas) = (shell.thread.clone(), shell.allocas);
     let mut lowering = Lowering::new(ctx, &llvm, module.fast_math, func, function, allocas, thread, abilities);
     let block = Some(block::Block { bounds: shell.bounds, shared_bytes: 0, is_over_blocks });

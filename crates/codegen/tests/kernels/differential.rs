@@ -68,7 +68,8 @@ pub(crate) fn compare(module: &Module, arrays: &[Elements], n: i64, what: &str) 
         interp::launch(module, FuncRef(0), &bytes, &bounds(&[n]), fault);
     });
     let scalar = [Isa::Host, Isa::Baseline].map(|isa| CpuOptions { isa, gang: Gang::Off, ..CpuOptions::default() });
-    let gangs = [8, 16, 4].map(|width| CpuOptions { gang: Gang::Width(width), ..CpuOptions::default() });
+    let ways = [(8, Isa::Host), (16, Isa::Host), (4, Isa::Host), (8, Isa::Baseline)];
+    let gangs = ways.map(|(width, isa)| CpuOptions { gang: Gang::Width(width), isa, ..CpuOptions::default() });
     // LLVM takes long for composites of many components, and their lanes do not depend on the width.
     let n_leaves: usize = arrays.iter().map(|array| array.ty.n_leaves()).sum();
     let n_gangs = if n_leaves > 32 { 1 } else { gangs.len() };

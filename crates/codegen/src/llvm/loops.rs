@@ -1,6 +1,7 @@
 //! What LLVM is told about loops.
 
-use crate::llvm::Lowering;
+use super::Lowering;
+use analysis::{Lanes, Uniformity};
 use inkwell::values::{AsValueRef, InstructionValue};
 use ir::op::Effect;
 use ir::{Inst, Op};
@@ -11,7 +12,8 @@ use llvm_sys::core::{
 
 impl<'c> Lowering<'c, '_> {
     /// Keeps LLVM from running several rounds at a time of a loop that `transform::batch_reads` has looked at: it took
-    /// what pays, and what it left are few rounds, or those of a batch one by one, where it seldom comes to that.
+    /// what pays, and what it left are few rounds, or those of a batch one by one, where it seldom comes to that. On the
+    /// CPU, of one that threads leave apart: each thread would pay for a wrong guess at the end of either loop.
     pub(crate) fn mark_loop(&self, inst: &Inst, latch: InstructionValue<'c>) {
         let insts = &self.func.region(inst.regions[0]).insts;
         let (mut reads, mut is_straight) = (false, true);
@@ -20,7 +22,9 @@ impl<'c> Lowering<'c, '_> {
             reads |= inst.op == Op::Load;
             is_straight &= inst.regions.is_empty() && !matches!(inst.op.effect(), Effect::Write | Effect::Sync);
         }
-        if self.device.is_none() || !reads || !is_straight {
+        let leaves = |lanes: &Uniformity| inst.operands[..3].iter().any(|&bound| lanes.lanes(bound) != Lanes::Uniform);
+        let parts = self.alone.as_ref().is_some_and(leaves);
+        if !parts && (self.device.is_none() || !reads || !is_straight) {
             return;
         }
         let is_rare = self.counts_from_its_start(inst);
