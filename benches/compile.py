@@ -2,9 +2,9 @@
 
     python benches/compile.py [--rounds 7]
 
-A figure is the median over the rounds, in ms of processor time (a busy machine would show in any other), from the launch
-until its result is there; the import is beside that of NumPy alone. Warp runs the same text and Numba what it can of
-it, where they are installed. Results are compared before anything is printed.
+A figure is the median over the rounds, in ms of processor time (a busy machine would show in any other), from the
+launch until its result is there; the import is beside that of NumPy alone. Warp runs the same text and Numba what it
+can of it, where they are installed. Results are compared before anything is printed.
 """
 
 import argparse
@@ -175,7 +175,14 @@ CONTENDERS = {
         "y.numpy()",
         WARP_STYLE,
     ),
-    "Numba": ("numba", "from numba import njit", "f4 = np.float32", "kernel, *args = launch; kernel(*args)", "y", NUMBA),
+    "Numba": (
+        "numba",
+        "from numba import njit",
+        "f4 = np.float32",
+        "kernel, *args = launch; kernel(*args)",
+        "y",
+        NUMBA,
+    ),
 }
 CACHES = ("XDG_CACHE_HOME", "WARP_CACHE_PATH", "NUMBA_CACHE_DIR")
 

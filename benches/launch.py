@@ -2,8 +2,8 @@
 
     python benches/launch.py
 
-The machine may be busy: every figure is CPU time of this thread, the least of many interleaved rounds, and the ratio to
-the empty function is what to compare. Warp and Numba are measured where they are installed.
+The machine may be busy: every figure but the last is CPU time of this thread, the least of many interleaved rounds, and
+the ratio to the empty function is what to compare. Warp and Numba are measured where they are installed.
 """
 
 import time
@@ -135,6 +135,32 @@ def peers():
     yield "Numba call", calls
 
 
+@wp.kernel
+def busy(a: wp.array(dtype=float)):
+    i = wp.tid()
+    x = a[i]
+    for _ in range(24):
+        x = x * 0.5 + 1.0
+    a[i] = x
+
+
+def hand_off():
+    """What a launch on two threads takes above half of one on one thread, in us of the clock on the wall; the least of
+    many, as the second core may be busy."""
+    a = wp.zeros(4096, dtype=float)
+    best = {}
+    before = wp.get_num_threads()
+    for _ in range(ROUNDS):
+        for n_threads in (1, 2):
+            wp.set_num_threads(n_threads)
+            for _ in range(200):
+                start = time.perf_counter_ns()
+                wp.launch(busy, dim=4096, inputs=[a])
+                best[n_threads] = min(best.get(n_threads, 1e9), time.perf_counter_ns() - start)
+    wp.set_num_threads(before)
+    return (best[2] - best[1] / 2) / 1e3, best[1] / 1e3
+
+
 def main():
     measured = [(name, function, []) for name, function in candidates()]
     for _ in range(ROUNDS):
@@ -146,6 +172,8 @@ def main():
     print(f"{'':28} {'ns':>8} {'ratio':>7}")
     for name, _, times in measured:
         print(f"{name:28} {min(times):8.1f} {min(times) / base:7.2f}")
+    extra, whole = hand_off()
+    print(f"hand-off to a second thread {extra:9.2f} us, of a launch that takes {whole:.1f} us on one")
 
 
 if __name__ == "__main__":

@@ -159,6 +159,35 @@ def test_none_for_an_array(a):
         assert a.numpy()[0] == expected
 
 
+@wp.struct
+class Optional:
+    a: wp.array(dtype=float)
+    b: wp.array(dtype=float)
+
+
+@wp.kernel
+def through_struct(arrays: Optional, out: wp.array(dtype=float), without: bool):
+    i = wp.tid()
+    if without:
+        out[i] = arrays.b[i]
+    elif arrays.b:
+        out[i] = arrays.a[i] + arrays.b[i]
+    else:
+        out[i] = arrays.a[i]
+
+
+def test_an_array_that_a_struct_leaves_out():
+    arrays, out = Optional(), wp.zeros(40, dtype=float)
+    arrays.a = wp.full(40, 2.0, dtype=float)
+    for b, expected in ((None, 2.0), (wp.full(40, 3.0, dtype=float), 5.0), (None, 2.0)):
+        arrays.b = b
+        wp.launch(through_struct, dim=40, inputs=[arrays, out, False])
+        assert (out.numpy() == expected).all()
+    with pytest.raises(wp.KernelFault, match="arrays.b"):
+        wp.launch(through_struct, dim=40, inputs=[arrays, out, True])
+        wp.synchronize()
+
+
 def test_ints_at_the_ends_of_their_types():
     a = wp.zeros(5, dtype=wp.int64)
     for values in ([-128, 0, -(2**63), 0, False], [127, 255, 2**63 - 1, 2**32 - 1, True]) * 2:
