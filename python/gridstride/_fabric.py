@@ -9,8 +9,8 @@ index as any other, over the memory where it is; an `fa[indices]` of it; and row
 The type is (usable, scalar, components, depth, role); an attribute of depth 1 has in its buckets the addresses of rows,
 and `array_lengths` has the addresses of their lengths (uint64 both).
 
-To the compiler a Fabric array is a struct (crates/frontend/src/warp/subscript/fabric.rs): the buckets, the number of
-the element after each, and how many elements there are.
+To the compiler a Fabric array is a struct of tables (crates/frontend/src/warp/subscript/fabric.rs): for each bucket the
+address that element 0 would have if it lay there too, and the number of the element after its last.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from gridstride import _array, _device, _indexed, _mapped, _numpy, _struct, _typ
 
 Type = _types.Type
 _INT64 = _types.int64.__gs_type__
-_UINT64 = _types.uint64.__gs_type__
+_ADDRESSES = Type.array(_types.uint64.__gs_type__, 1)
 _ENDS = Type.array(_INT64, 1)
 _INDICES = Type.array(_types.int32.__gs_type__, 1)
 _SCALARS = {
@@ -61,6 +61,8 @@ class fabricarray(_mapped.mapped_array):  # noqa: N801 - Warp's name
     """
 
     _native_name = "fabricarray"
+    # Where a tape looks for arrays with gradients: there is none.
+    element = None
 
     def __init__(self, data: Any = None, attrib: str | None = None, dtype: Any = Any, ndim: Any = None) -> None:
         if data is None:
@@ -90,21 +92,16 @@ class fabricarray(_mapped.mapped_array):  # noqa: N801 - Warp's name
         ends = np.cumsum(counts, dtype=np.int64)
         self.shape = (int(ends[-1]) if ends.size else 0,)
         self.__gs_type__ = _native_type(self._type, self.ndim)
-        bucket = _bucket(self._type, self.ndim)
-        records = np.zeros(counts.size, dtype=bucket.numpy_dtype())
-        records["start"] = ends - counts
-        lists = ("pointers",) if self.ndim == 1 else ("pointers", "array_lengths")
-        for name, addresses in zip(list(bucket._fields)[1:], lists, strict=False):
-            size = self._type.size if self.ndim == 1 else 8
-            records[name]["data"] = np.array([address or 0 for address in attribute[addresses]], dtype=np.uint64)
-            records[name]["shape"][:, 0] = counts
-            records[name]["strides"][:, 0] = size
-        self._buckets = _array.array(records, dtype=bucket, device=device)
+        size, lists = (self._type.size, ("pointers",)) if self.ndim == 1 else (8, ("pointers", "array_lengths"))
+        before = (ends - counts).astype(np.uint64) * np.uint64(size)
+        addresses = [np.array([one or 0 for one in attribute[name]], dtype=np.uint64) for name in lists]
+        # Modulo 2^64, as the compiler adds to them.
+        self._bases = [_array.array(one - before, dtype=_types.uint64, device=device) for one in addresses]
         self._ends = _array.array(ends, dtype=_types.int64, device=device)
 
     @property
     def _memory(self) -> Any:  # type: ignore[override]
-        return self.__dict__.get("_buckets")
+        return self.__dict__["_bases"][0] if "_bases" in self.__dict__ else None
 
     def __getitem__(self, indices: Any) -> indexedfabricarray:
         return indexedfabricarray(self, indices)
@@ -113,12 +110,12 @@ class fabricarray(_mapped.mapped_array):  # noqa: N801 - Warp's name
         """The numbers of the elements of each bucket, and the bucket as an array."""
         if self.ndim == 2:
             raise RuntimeError(f"{self!r} has rows of different lengths: read them in a kernel")
-        parts = []
-        for start, memory in self._buckets.numpy().tolist():
-            (count,), strides = memory[1], memory[2]
-            place = self._buckets._place
-            bucket = _array.make(self.dtype, memory[0], (count,), tuple(strides), self, place)
-            parts.append((slice(start, start + count), bucket))
+        parts, start = [], 0
+        for base, end in zip(self._bases[0].numpy().tolist(), self._ends.numpy().tolist(), strict=True):
+            ptr, strides = (base + start * self._type.size) % 2**64, (self._type.size,)
+            bucket = _array.make(self.dtype, ptr, (end - start,), strides, self, self._bases[0]._place)
+            parts.append((slice(start, end), bucket))
+            start = end
         return parts
 
     def _np(self) -> np.ndarray:
@@ -132,8 +129,8 @@ class fabricarray(_mapped.mapped_array):  # noqa: N801 - Warp's name
         _scatter(self, values, None)
 
     def __gs_bytes__(self) -> bytes:
-        tables = _struct.descriptor(self._buckets, 1) + _struct.descriptor(self._ends, 1)
-        return tables + layout.pack("=q", self.size)
+        tables = [_struct.descriptor(one, 1) for one in (*self._bases, self._ends, None)]
+        return b"".join([*tables, layout.pack("=q", self.size)])
 
 
 class indexedfabricarray(_mapped.mapped_array):  # noqa: N801 - Warp's name
@@ -160,6 +157,11 @@ class indexedfabricarray(_mapped.mapped_array):  # noqa: N801 - Warp's name
             self.shape = self.indices.shape
             element = fa.__gs_type__
         self.__gs_type__ = element if isinstance(element, tuple) else _indexed_type(element)
+
+    @property
+    def base(self) -> Any:
+        """The Fabric array."""
+        return self.fa
 
     @property
     def _memory(self) -> Any:  # type: ignore[override]
@@ -207,28 +209,13 @@ def _element(info: Any, attrib: Any) -> tuple[Any, int]:
     return dtype, depth + 1
 
 
-_bucket_classes: dict[Any, Any] = {}
-
-
-def _bucket(element: Any, ndim: int) -> Any:
-    """The struct of a bucket: `FabricBucket`, or `FabricRows`, whose last field only says what the rows hold."""
-    made = _bucket_classes.get((element, ndim))
-    if made is None:
-        memory = Type.array(element, 1)
-        addresses = Type.array(_UINT64, 1)
-        fields = {"data": memory} if ndim == 1 else {"rows": addresses, "lengths": addresses, "row": memory}
-        name = "FabricBucket" if ndim == 1 else "FabricRows"
-        made = _struct._make_struct(type(name, (), {}), {"start": _types.int64, **fields})
-        _bucket_classes[(element, ndim)] = made
-    return made
-
-
 def _native_type(element: Any, ndim: Any) -> Any:
     if isinstance(element, tuple) or ndim is Any:
         # Each launch, or call, says which struct it is.
         return ("any",)
-    buckets = Type.array(_bucket(element, ndim).__gs_type__, 1)
-    return Type.struct("fabricarray", [("buckets", buckets), ("ends", _ENDS), ("count", _INT64)])
+    tables = ("bases",) if ndim == 1 else ("bases", "lengths")
+    fields = [*[(name, _ADDRESSES) for name in tables], ("ends", _ENDS), ("element", Type.array(element, 1))]
+    return Type.struct("fabricarray", [*fields, ("count", _INT64)])
 
 
 def _indexed_type(fabric: Any) -> Any:
@@ -265,29 +252,28 @@ def _class_for(ty: Any) -> Any:
 
         @staticmethod
         def numpy_dtype() -> Any:
-            table = _struct.descriptor_dtype(1)
-            return np.dtype([("buckets", table), ("ends", table), ("count", "i8")])
+            *tables, (count, _, _) = ty.fields
+            return np.dtype([*[(name, _struct.descriptor_dtype(1)) for name, _, _ in tables], (count, "i8")])
 
     return codec
 
 
 def _facts(ty: Any) -> tuple[Any, Any, int]:
-    bucket = ty.fields[0][1].elem
-    *_, (_, memory, _) = bucket.fields
-    return fabricarray, memory.elem, 1 if len(bucket.fields) == 2 else 2
+    *tables, (_, element, _), _ = ty.fields
+    return fabricarray, element.elem, len(tables) - 1
 
 
 def _from_bytes(ty: Any, raw: bytes) -> Any:
-    (_, buckets, first), (_, ends, second), (_, _, third) = ty.fields
-    table = _struct.array_from_descriptor(raw[first : first + buckets.size], buckets)
-    if table is None:
+    *tables, _, (_, _, last) = ty.fields
+    *bases, ends = [_struct.array_from_descriptor(raw[at : at + one.size], one) for _, one, at in tables]
+    if ends is None:
         return None
     made = object.__new__(fabricarray)
     _, element, made.ndim = _facts(ty)
     made.dtype = _types.class_of(element)
-    made.shape = layout.unpack("=q", raw[third : third + 8])
+    made.shape = layout.unpack("=q", raw[last : last + 8])
     made.access, made._owner, made.__gs_type__ = 2, None, ty
-    made._buckets, made._ends = table, _struct.array_from_descriptor(raw[second : second + ends.size], ends)
+    made._bases, made._ends = bases, ends
     return made
 
 

@@ -26,6 +26,7 @@ from gridstride import (
     _adj,
     _annotations,
     _builtins,
+    _called,
     _device,
     _identity,
     _native,
@@ -104,7 +105,10 @@ class Function(_native.Function):
         return _adj.Adj(self.func)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Result for host values: Python numbers, host vectors …, a tuple for several. Raises `CompileError`."""
+        """Result for host values: Python numbers, host vectors …, a tuple for several. Raises `CompileError`.
+
+        A function that calls Python's own, such as `repr`, is run by Python.
+        """
         if kwargs:
             bound = inspect.signature(self.func).bind(*args, **kwargs)
             bound.apply_defaults()
@@ -116,9 +120,11 @@ class Function(_native.Function):
             if any(isinstance(one, (Function, _builtins.Builtin)) for one in args):
                 from gridstride import _map
 
-                return _result(_native.call(*_map.with_functions(self, args)), args)
-            return _result(_native.call(self, args), args)
+                return _called.result(_native.call(*_map.with_functions(self, args)), args)
+            return _called.result(_native.call(self, args), args)
         except _native.CompileError as error:
+            if len(self.overloads) == 1 and all(map(_called.is_of_python, error.diagnostics)):
+                return self.func(*args)
             if error.diagnostics[0][0] != "no-overload":
                 raise
             made = type(error)(text)
@@ -128,27 +134,6 @@ class Function(_native.Function):
 
     def __repr__(self) -> str:
         return f"<Function {self.__name__}({', '.join(self._annotations)})>"
-
-
-def _result(found: Any, args: Sequence[Any]) -> Any:
-    """The host value of a function's result: an array that is one of the arguments is that argument itself."""
-    ty, raw = found
-    if ty.kind not in ("array", "struct"):
-        return _types.result(found)
-    from gridstride import _mapped, _struct
-
-    for arg in args:
-        if _mapped.is_array(arg) and arg.__gs_type__ == ty:
-            given = _struct.descriptor(arg, ty.rank) if ty.kind == "array" else arg.__gs_bytes__()
-            if given == raw:
-                return arg
-    if ty.kind == "struct":
-        return _types.result(found)
-    view = _struct.array_from_descriptor(raw, ty)
-    if view is not None:
-        # What it looks into is an argument's memory.
-        view._keep = args
-    return view
 
 
 class Kernel(_native.Kernel):

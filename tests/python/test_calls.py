@@ -249,3 +249,17 @@ def test_builtins_can_be_named_passed_and_called_from_python(device):
     assert out.numpy()[0] == 3
     assert wp.length(wp.vec3(2.0, 3.0, 6.0)) == 7.0
     assert wp.randf(wp.uint32(1)) == wp.randf(wp.uint32(1))
+
+
+def test_a_function_of_python_things_runs_as_python_from_the_host():
+    @wp.func
+    def shown(x: int):
+        return repr(wp.int8(x))
+
+    @wp.func
+    def misspelt(x: int):
+        return reprr(x)  # noqa: F821
+
+    assert shown(-1) == "int8(-1)"
+    with pytest.raises(wp.CompileError, match="`reprr` is not defined"):
+        misspelt(1)

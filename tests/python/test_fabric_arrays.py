@@ -126,6 +126,22 @@ def test_rows(device):
     assert [row.list()[0] for row in rows] == [-1.0] * 3
 
 
+@wp.kernel
+def weighted(a: wp.fabricarray[float], x: wp.array[float], out: wp.array[float]):
+    i = wp.tid()
+    out[i] = a[i] * x[i]
+
+
+def test_elements_are_constants_to_a_tape(device):
+    fa, _ = fabric([2, 3], device=device)
+    x = wp.ones(5, dtype=float, device=device, requires_grad=True)
+    out = wp.zeros_like(x)
+    with wp.Tape() as tape:
+        wp.launch(weighted, 5, inputs=[fa, x, out], device=device)
+    tape.backward(grads={out: wp.ones_like(out)})
+    assert x.grad.list() == [0.0, 1.0, 2.0, 3.0, 4.0]
+
+
 def test_an_index_out_of_range_is_reported(device, monkeypatch):
     fa, _ = fabric([2], device=device)
     monkeypatch.setattr(wp.config, "mode", "debug")

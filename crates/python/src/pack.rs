@@ -59,7 +59,7 @@ struct Inner {
     offset: usize,
     elem_size: i64,
     rank: usize,
-    /// Null means something: the indices of an indexed array, in dimensions that are not indexed.
+    /// Null means something: a dimension that an indexed array does not index, say.
     is_optional: bool,
 }
 
@@ -367,10 +367,15 @@ fn arrays_inside(ty: Type) -> Vec<Inner> {
             found.push(Inner { offset: base as usize, elem_size, rank, is_optional });
         }
         if matches!(ty.kind(), TypeKind::Struct(_) | TypeKind::Tuple(_)) {
-            let is_indexed = matches!(ty.kind(), TypeKind::Struct(s) if s.name == "indexedarray");
+            // The indices of an indexed array, and what only says the type of a Fabric array's elements.
+            let is_optional = |index: usize| match ty.kind() {
+                TypeKind::Struct(s) if s.name == "indexedarray" => index > 0,
+                TypeKind::Struct(s) if s.name == "fabricarray" => index + 2 == s.fields.len(),
+                _ => false,
+            };
             for index in 0..ty.n_components() {
                 if let Some(component) = ty.component(index) {
-                    collect(component, base + ty.offset(index), is_indexed && index > 0, found);
+                    collect(component, base + ty.offset(index), is_optional(index), found);
                 }
             }
         }

@@ -81,12 +81,11 @@ def lower_bound(arr: Array, value: Scalar):
 
 
 def lower_bound(arr: Array, arr_begin: int, arr_end: int, value: Scalar):
+    # As many steps for every value, so that neighbors take them together.
     low = arr_begin
-    high = arr_end - 1
-    while low < high:
-        middle = low + (high - low) / 2
-        if arr[middle] < value:
-            low = middle + 1
-        else:
-            high = middle
+    n = arr_end - arr_begin
+    while n > 1:
+        half = n / 2
+        low = where(arr[low + half - 1] < value, low + half, low)
+        n = n - half
     return low

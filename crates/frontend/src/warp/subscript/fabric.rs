@@ -1,19 +1,20 @@
 //! Subscripts of Fabric arrays: elements that lie in buckets, as NVIDIA Omniverse's Fabric keeps them.
 //!
-//! A Fabric array is a struct of its buckets, where each of them ends, and the number of elements. A bucket holds the
-//! number of its first element and its elements, or the addresses and lengths of its rows. `x[i]` searches the ends:
+//! A Fabric array is a struct of tables over its buckets: the address that element 0 would have if the bucket went back
+//! to it, and the number of the element after its last. `x[i]` searches the ends, all threads in as many steps:
 //!
 //!     k = lower_bound(x.ends, i + 1)
-//!     x.buckets[k].data[i - x.buckets[k].start]
+//!     element at address x.bases[k] + i * size
 //!
-//! An indexed Fabric array is a struct of a Fabric array and a list of indices into it.
+//! Where the elements are rows, there are two such addresses, of a row's address and of its length. The field `element`
+//! is always null: it says what the elements are. An indexed Fabric array is a struct of one and a list of indices.
 
 use super::super::call::Args;
 use super::super::lower::{Lower, Result};
 use super::super::operand::Operand;
 use super::{Access, Index, Place};
 use diagnostics::Span;
-use ir::{Attr, Op, PathElem, Scalar, Site, SiteKind, Type, TypeKind, Value};
+use ir::{Attr, Op, Scalar, Site, SiteKind, Type, TypeKind, Value};
 
 /// What a Fabric array, indexed or not, stands for.
 #[derive(Clone, Copy)]
@@ -23,6 +24,14 @@ pub(super) struct Fabric {
     is_indexed: bool,
 }
 
+/// An element of a Fabric array that is not indexed, and the bucket that it lies in.
+#[derive(Clone, Copy)]
+struct Found {
+    fabric: Value,
+    bucket: Value,
+    index: Value,
+}
+
 impl Fabric {
     pub(super) fn of(ty: Type) -> Option<Fabric> {
         let TypeKind::Struct(s) = ty.kind() else { return None };
@@ -30,15 +39,9 @@ impl Fabric {
             ("indexedfabricarray", [(_, base), _]) => {
                 Fabric::of(*base).map(|fabric| Fabric { is_indexed: true, ..fabric })
             }
-            ("fabricarray", [(_, buckets), _, _]) => {
-                let TypeKind::Struct(bucket) = buckets.as_array()?.0.kind() else { return None };
-                let (_, row) = bucket.fields.last()?;
-                let array = match bucket.name.as_str() {
-                    "FabricBucket" => *row,
-                    "FabricRows" => Type::array(row.as_array()?.0, 2),
-                    _ => return None,
-                };
-                Some(Fabric { array, is_indexed: false })
+            ("fabricarray", [_, _, (_, element), _]) => Some(Fabric { array: *element, is_indexed: false }),
+            ("fabricarray", [_, _, _, (_, element), _]) => {
+                Some(Fabric { array: Type::array(element.as_array()?.0, 2), is_indexed: false })
             }
             _ => None,
         }
@@ -79,9 +82,9 @@ impl Lower<'_, '_> {
             let row = self.fabric_row(fabric, &indices[0], name)?;
             return self.plain_element(row, &indices[1..], name, span);
         }
-        let (buckets, bucket, within) = self.fabric_bucket(fabric, &indices[0], name)?;
-        let data = self.b().load(buckets, &[bucket], &[PathElem::Static(1)], &[]);
-        self.plain_element(data, &[(Operand::Value(within), span)], name, span)
+        let (elem, _) = self.fabric_kind(fabric).array.as_array().unwrap_or_else(|| panic!("an array of elements"));
+        let found = self.fabric_search(fabric, &indices[0], name)?;
+        Ok(self.fabric_cell(found, 0, elem, name, span))
     }
 
     /// Length along a dimension, as the i32 that `shape` holds: how many elements, or rows.
@@ -90,7 +93,8 @@ impl Lower<'_, '_> {
             let list = self.b().extract(fabric, 1);
             self.b().extent(list, 0)
         } else {
-            self.b().extract(fabric, 2)
+            let last = self.ty(fabric).n_components() as u32 - 1;
+            self.b().extract(fabric, last)
         };
         self.b().cast(size, Scalar::I32)
     }
@@ -102,17 +106,32 @@ impl Lower<'_, '_> {
     /// Row `index`: the array over the memory that its bucket names.
     fn fabric_row(&mut self, fabric: Value, index: &Index, name: &str) -> Result<Value> {
         let (elem, _) = self.fabric_kind(fabric).array.as_array().unwrap_or_else(|| panic!("an array of rows"));
-        let (buckets, bucket, within) = self.fabric_bucket(fabric, index, name)?;
-        let [address, length] = [1, 2].map(|field| {
-            let list = self.b().load(buckets, &[bucket], &[PathElem::Static(field)], &[]);
-            self.b().load(list, &[within], &[], &[])
+        let found = self.fabric_search(fabric, index, name)?;
+        let [address, length] = [0, 1].map(|table| {
+            let cell = self.fabric_cell(found, table, Type::scalar(Scalar::U64), name, index.1);
+            self.load(&cell)
         });
         let length = self.b().cast(length, Scalar::I64);
         Ok(self.b().push1(Op::ArrayFromAddress, &[address, length], Attr::None, Type::array(elem, 1)))
     }
 
-    /// The buckets, which of them holds element `index`, and where in it that lies.
-    fn fabric_bucket(&mut self, fabric: Value, index: &Index, name: &str) -> Result<(Value, Value, Value)> {
+    /// The element that a search found, in one of the tables of addresses.
+    fn fabric_cell(&mut self, found: Found, table: u32, elem: Type, name: &str, span: Span) -> Access {
+        let Found { fabric, bucket, index } = found;
+        let table = self.b().extract(fabric, table);
+        let base = self.b().load(table, &[bucket], &[], &[]);
+        let (size, one) = (self.b().int(Scalar::U64, i128::from(elem.size())), self.b().int(Scalar::I64, 1));
+        let index = self.b().cast(index, Scalar::U64);
+        let offset = self.b().binary(Op::Mul, index, size);
+        let address = self.b().binary(Op::Add, base, offset);
+        let array = self.b().push1(Op::ArrayFromAddress, &[address, one], Attr::None, Type::array(elem, 1));
+        let zero = self.b().int(Scalar::I64, 0);
+        let (path, path_indices, name) = (Vec::new(), Vec::new(), name.to_owned());
+        Access { array, indices: vec![zero], path, path_indices, ty: elem, name, span }
+    }
+
+    /// Which bucket holds element `index` of a Fabric array.
+    fn fabric_search(&mut self, fabric: Value, index: &Index, name: &str) -> Result<Found> {
         let (mut fabric, (operand, at)) = (fabric, index.clone());
         let mut value = self.index(&operand, at)?;
         if self.fabric_kind(fabric).is_indexed {
@@ -122,7 +141,8 @@ impl Lower<'_, '_> {
             value = self.b().cast(value, Scalar::I64);
             fabric = self.b().extract(fabric, 0);
         }
-        let size = self.b().extract(fabric, 2);
+        let last = self.ty(fabric).n_components() as u32 - 1;
+        let size = self.b().extract(fabric, last);
         let zero = self.b().int(Scalar::I64, 0);
         let is_negative = self.b().compare(Op::Lt, value, zero);
         let from_end = self.b().binary(Op::Add, value, size);
@@ -131,14 +151,13 @@ impl Lower<'_, '_> {
             let site = self.unit.module.add_site(Site { kind: SiteKind::ArrayIndex, span: at, name: name.to_owned() });
             self.b().check(Op::CheckIndex, &[value, size], site);
         }
-        let (buckets, ends) = (self.b().extract(fabric, 0), self.b().extract(fabric, 1));
+        let ends = self.b().extract(fabric, last - 2);
         let one = self.b().int(Scalar::I64, 1);
         let next = self.b().binary(Op::Add, value, one);
         let search = [Operand::Value(ends), Operand::Value(next)];
         let found = self.builtin("lower_bound", Args::positional(&search, at), at)?;
         let bucket = self.value(&found, at)?;
         let bucket = self.b().cast(bucket, Scalar::I64);
-        let start = self.b().load(buckets, &[bucket], &[PathElem::Static(0)], &[]);
-        Ok((buckets, bucket, self.b().binary(Op::Sub, value, start)))
+        Ok(Found { fabric, bucket, index: value })
     }
 }
