@@ -258,8 +258,9 @@ def get_cuda_toolkit_version() -> tuple[int, int] | None:
 
 
 def is_conditional_graph_supported() -> bool:
-    """Whether graphs with conditions can be captured: not yet."""
-    return False
+    """Whether graphs with conditions can be captured: with a driver of CUDA 12.4 or newer."""
+    version = get_cuda_driver_version()
+    return version is not None and version >= (12, 4)
 
 
 def get_cuda_supported_archs() -> list[int]:

@@ -14,11 +14,14 @@ from __future__ import annotations
 
 import enum
 import functools
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from gridstride import _host_graph, _kernel, _native
+from gridstride._array import array
 from gridstride._device import Device, DeviceLike, get_device
-from gridstride._stream import Stream
+from gridstride._stream import ScopedStream, Stream
+from gridstride._types import int32
 
 
 class CaptureMode(enum.IntEnum):
@@ -127,6 +130,89 @@ def capture_debug_dot_print(graph: Graph, path: str, verbose: bool = True) -> No
     graph._captured.write_dot(str(path), verbose)
 
 
+def capture_if(
+    condition: array,
+    on_true: Callable[..., Any] | Graph | None = None,
+    on_false: Callable[..., Any] | Graph | None = None,
+    stream: Stream | None = None,
+    **arguments: Any,
+) -> None:
+    """Does one thing or another by what an array of one int32 holds.
+
+    While a graph is captured (on a GPU from the given stream, or the current one of the condition's device) both become
+    part of it, and each launch of the graph decides. Otherwise the choice is made at once. What to do is a function,
+    called with `arguments`, or a graph. Raises `RuntimeError` where a GPU's driver has no graphs with conditions.
+    """
+    parts = [None if body is None else _bound(body, arguments) for body in (on_true, on_false)]
+    queue = _capturing(condition, stream)
+    if queue is not None:
+        # Both are decided before either runs.
+        given = [(part, is_negated) for part, is_negated in zip(parts, (False, True), strict=True) if part is not None]
+        decided = [(part, _native.CudaCondition(queue, condition.ptr, is_negated)) for part, is_negated in given]
+        _native.cuda_keep(condition)
+        for part, decision in decided:
+            _capture_body(queue, decision, part)
+    elif _host_graph.active is not None and not condition.device.is_cuda:
+        graphs = [None if part is None else _host_graph.part(part) for part in parts]
+        _host_graph.active.add("if", lambda: _host_graph.run_if(condition, graphs))
+    else:
+        chosen = parts[0 if condition.numpy().flat[0] else 1]
+        if chosen is not None:
+            _run(chosen, stream)
+
+
+def capture_while(
+    condition: array, while_body: Callable[..., Any] | Graph, stream: Stream | None = None, **arguments: Any
+) -> None:
+    """Does something as long as an array of one int32 holds another number than 0, as `capture_if` does."""
+    body = _bound(while_body, arguments)
+    queue = _capturing(condition, stream)
+    if queue is not None:
+        _native.cuda_keep(condition)
+        _capture_body(queue, _native.CudaCondition(queue, condition.ptr), body, condition.ptr)
+    elif _host_graph.active is not None and not condition.device.is_cuda:
+        part = _host_graph.part(body)
+        _host_graph.active.add("while", lambda: _host_graph.run_while(condition, part))
+    else:
+        while condition.numpy().flat[0]:
+            _run(body, stream)
+
+
+def _capturing(condition: Any, stream: Stream | None) -> Stream | None:
+    """The stream that a graph is captured from on a GPU, if one is. Raises `TypeError` for what is no condition."""
+    if not isinstance(condition, array) or condition.dtype is not int32 or condition.size < 1:
+        raise TypeError("a condition is an array of int32 with one element")
+    if not condition.device.is_cuda:
+        return None
+    found = condition.device.stream if stream is None else stream
+    return found if found.is_capturing else None
+
+
+def _capture_body(queue: Stream, decision: Any, body: Any, again: int | None = None) -> None:
+    """Captures a body from a stream of its own; `again` is the address that says whether it runs once more."""
+    inner = Stream(queue.device)
+    decision.begin_body(queue, inner, again is not None)
+    try:
+        _run(body, inner)
+        if again is not None:
+            decision.read(inner, again)
+    finally:
+        decision.end_body(inner)
+    _native.cuda_keep((inner, body))
+
+
+def _bound(body: Any, arguments: dict[str, Any]) -> Any:
+    return body if isinstance(body, Graph) or not arguments else functools.partial(body, **arguments)
+
+
+def _run(body: Callable[[], Any] | Graph, stream: Stream | None) -> None:
+    if isinstance(body, Graph):
+        capture_launch(body, stream)
+    else:
+        with ScopedStream(stream, sync_enter=False):
+            body()
+
+
 def _unbuilt(name: str) -> Any:
     def refuse(*args: Any, **kwargs: Any) -> NoReturn:
         raise NotImplementedError(f"`{name}` is not available yet: graphs here have no pauses")
@@ -134,66 +220,6 @@ def _unbuilt(name: str) -> Any:
     refuse.__name__ = refuse.__qualname__ = name
     refuse.__doc__ = "Not available yet: raises `NotImplementedError`."
     return refuse
-
-
-def capture_if(condition: Any, on_true: Any = None, on_false: Any = None, stream: Any = None, **arguments: Any) -> None:
-    """A choice within a graph on the CPU; outside of one it is made at once.
-
-    Args:
-        condition: An array of one int.
-        on_true, on_false: What is done where it is not 0, and where it is: a function, called with `arguments`, or a
-            graph.
-
-    Raises:
-        NotImplementedError: The array is on a GPU.
-    """
-    parts = [None if body is None else _bound(body, arguments) for body in (on_true, on_false)]
-    _host_only("capture_if", condition)
-    graph = _host_graph.active
-    if graph is not None:
-        graphs = [None if part is None else _host_graph.part(part) for part in parts]
-        graph.add("if", lambda: _host_graph.run_if(condition, graphs))
-    else:
-        chosen = parts[0 if condition.numpy().flat[0] else 1]
-        if chosen is not None:
-            _run(chosen)
-
-
-def capture_while(condition: Any, while_body: Any, stream: Any = None, **arguments: Any) -> None:
-    """A loop within a graph on the CPU; outside of one it runs at once.
-
-    Args:
-        condition: An array of one int: the loop goes on while it is not 0.
-        while_body: What is done in each round: a function, called with `arguments`, or a graph.
-
-    Raises:
-        NotImplementedError: The array is on a GPU.
-    """
-    _host_only("capture_while", condition)
-    body = _bound(while_body, arguments)
-    graph = _host_graph.active
-    if graph is not None:
-        part = _host_graph.part(body)
-        graph.add("while", lambda: _host_graph.run_while(condition, part))
-    else:
-        while condition.numpy().flat[0]:
-            _run(body)
-
-
-def _host_only(name: str, condition: Any) -> None:
-    if condition.device.is_cuda:
-        raise NotImplementedError(f"`{name}` is not available on GPUs yet: graphs there have no conditions")
-
-
-def _bound(body: Any, arguments: dict[str, Any]) -> Any:
-    return body if isinstance(body, Graph) or not arguments else functools.partial(body, **arguments)
-
-
-def _run(body: Any) -> None:
-    if isinstance(body, Graph):
-        capture_launch(body)
-    else:
-        body()
 
 
 capture_pause = _unbuilt("capture_pause")

@@ -334,3 +334,23 @@ def test_what_a_kernel_needs():
     block, grid = wp.get_suggested_block_size(saxpy)
     assert block >= 32
     assert grid >= wp.get_device().sm_count
+
+
+def test_graphs_within_conditions():
+    if not wp.is_conditional_graph_supported():
+        pytest.skip("the driver has no graphs with conditions")
+    x, y, condition = wp.ones(N), wp.zeros(N), wp.zeros(1, dtype=int)
+    with wp.ScopedCapture() as part:
+        wp.launch(saxpy, N, [1.0, x, y])
+        wp.launch(saxpy, N, [1.0, x, y])
+    with wp.ScopedCapture() as capture:
+        wp.launch(saxpy, N, [10.0, x, y])
+        wp.capture_if(condition, on_true=part.graph)
+        # Memory of the graph's own, and a copy, within a body.
+        wp.capture_if(condition, on_false=lambda: wp.copy(y, wp.zeros_like(y)))
+        wp.launch(saxpy, N, [0.5, x, y])
+    wp.capture_launch(capture.graph)
+    assert (y.numpy() == 0.5).all()
+    condition.fill_(1)
+    wp.capture_launch(capture.graph)
+    assert (y.numpy() == 13).all()

@@ -15,6 +15,7 @@
 //! # Ok::<(), runtime_cuda::Error>(())
 //! ```
 
+mod condition;
 mod device;
 pub mod driver;
 mod error;
@@ -26,6 +27,7 @@ mod memory;
 mod module;
 mod stream;
 
+pub use condition::{Condition, end_body};
 pub use device::{Device, Entered};
 pub use error::Error;
 pub use event::{Event, EventOptions};

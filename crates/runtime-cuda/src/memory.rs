@@ -194,7 +194,8 @@ impl Device {
             handleTypes: CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_NONE,
             location: self.location(),
             win32SecurityAttributes: null_mut(),
-            reserved: [0; 64],
+            maxSize: 0,
+            reserved: [0; 56],
         };
         let mut pool = null_mut();
         // Freed memory stays with the pool up to a quarter of the device: asking the system for it again takes long.

@@ -6,7 +6,7 @@ use super::stream::CudaStream;
 use crate::state::{self, CAPTURES};
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
-use runtime_cuda::{Graph, begin_capture, end_capture};
+use runtime_cuda::{Condition, Graph, begin_capture, end_body, end_capture};
 use std::sync::{Mutex, MutexGuard};
 
 /// What captured work uses, for as long as the graph lives.
@@ -92,12 +92,47 @@ fn cuda_end_capture(stream: &Bound<'_, CudaStream>) -> PyResult<CudaGraph> {
     Ok(CudaGraph { graph: graph.map_err(raised)?, kept: Mutex::new(kept) })
 }
 
+/// What decides whether bodies of the graph that is captured from a stream run: a number on the device that is not zero,
+/// or is zero, when the graph gets here.
+#[pyclass(name = "CudaCondition", module = "gridstride._native", frozen)]
+pub(crate) struct CudaCondition(Condition);
+
+#[pymethods]
+impl CudaCondition {
+    #[new]
+    #[pyo3(signature = (stream, address, is_negated=false))]
+    fn new(stream: &Bound<'_, CudaStream>, address: u64, is_negated: bool) -> PyResult<CudaCondition> {
+        Condition::new(stream.get().raw(), address, is_negated).map(CudaCondition).map_err(raised)
+    }
+
+    /// Reads the number anew at this point of a stream.
+    fn read(&self, stream: &Bound<'_, CudaStream>, address: u64) -> PyResult<()> {
+        self.0.read(stream.get().raw(), address).map_err(raised)
+    }
+
+    /// Adds a body to the graph, and begins to capture it from another stream.
+    fn begin_body(
+        &self,
+        stream: &Bound<'_, CudaStream>,
+        inner: &Bound<'_, CudaStream>,
+        is_loop: bool,
+    ) -> PyResult<()> {
+        self.0.begin_body(stream.get().raw(), inner.get().raw(), is_loop).map_err(raised)
+    }
+
+    #[staticmethod]
+    fn end_body(inner: &Bound<'_, CudaStream>) -> PyResult<()> {
+        end_body(inner.get().raw()).map_err(raised)
+    }
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 pub(super) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<CudaGraph>()?;
+    m.add_class::<CudaCondition>()?;
     m.add_function(wrap_pyfunction!(cuda_keep, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_begin_capture, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_end_capture, m)?)
