@@ -5,6 +5,11 @@ import warnings
 
 import inputs
 import numpy as np
+
+# Its releases so far use the name, which NumPy has dropped.
+if not hasattr(np, "row_stack"):
+    np.row_stack = np.vstack
+
 from numba import cuda, float32
 from one import Clock
 

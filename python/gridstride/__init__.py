@@ -183,6 +183,7 @@ from gridstride._module import (
 from gridstride._named import named as _named_types
 from gridstride._numpy import dtype_from_numpy, dtype_to_numpy
 from gridstride._own_gradients import func_grad, func_replay
+from gridstride._processes import event_from_ipc_handle, from_ipc_handle
 from gridstride._runtime import clear_kernel_cache, counters, get_num_threads, init, is_initialized, set_num_threads
 from gridstride._snippet import func_native
 from gridstride._stream import (

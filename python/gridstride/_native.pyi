@@ -420,6 +420,8 @@ class CudaBuffer:
     """Owned memory: of a device, or of the host, page-locked. Freed in the order of streams."""
 
     def __new__(cls, ordinal: int, n_bytes: int, kind: str = "device") -> CudaBuffer: ...  # "pinned" "managed"
+    @staticmethod
+    def of_handle(ordinal: int, handle: bytes) -> CudaBuffer: ...  # memory of another process
     @property
     def ptr(self) -> int: ...
     @property
@@ -429,7 +431,12 @@ class CudaStream:
     """A stream, one of others by its handle, or the device's own."""
 
     def __new__(
-        cls, ordinal: int, priority: int = 0, handle: int | None = None, is_own: bool = False
+        cls,
+        ordinal: int,
+        priority: int = 0,
+        handle: int | None = None,
+        is_own: bool = False,
+        is_borrowed: bool = False,
     ) -> CudaStream: ...
     @property
     def handle(self) -> int: ...
@@ -448,8 +455,15 @@ class CudaEvent:
     """An event, or one of others by its handle."""
 
     def __new__(
-        cls, ordinal: int, has_time: bool = False, sleeps: bool = False, handle: int | None = None
+        cls,
+        ordinal: int,
+        has_time: bool = False,
+        sleeps: bool = False,
+        handle: int | None = None,
+        is_shared: bool = False,
+        shared_handle: bytes | None = None,
     ) -> CudaEvent: ...
+    def ipc_handle(self) -> bytes: ...  # what another process opens it by
     @property
     def handle(self) -> int: ...
     @property
@@ -477,6 +491,7 @@ class CudaCondition:
     @staticmethod
     def end_body(inner: CudaStream) -> None: ...
 
+def cuda_memory_handle(ordinal: int, ptr: int) -> bytes: ...  # what another process opens memory by
 def cuda_device_count() -> int: ...
 def cuda_is_started() -> bool: ...
 def cuda_missing() -> str | None: ...  # why there is no driver

@@ -38,10 +38,10 @@ class Stream(_native.CudaStream):
         if not isinstance(priority, int):
             raise TypeError("Stream priority must be an integer.")
         handle = options.pop("cuda_stream", None)
-        is_own = options.pop("is_own", False)
+        is_own, is_borrowed = options.pop("is_own", False), options.pop("is_borrowed", False)
         if options:
             raise TypeError(f"Stream() got an unexpected keyword argument `{next(iter(options))}`")
-        self = super().__new__(cls, found.ordinal, max(-1, min(priority, 0)), _number(handle), is_own)
+        self = super().__new__(cls, found.ordinal, max(-1, min(priority, 0)), _number(handle), is_own, is_borrowed)
         self.device = found
         return self
 
@@ -96,7 +96,7 @@ class Event(_native.CudaEvent):
         device: The device; None for the default one.
         cuda_event: Handle of an event that others made and keep alive.
         enable_timing: Allows `get_event_elapsed_time`.
-        interprocess: Events of other processes are not available: True raises `NotImplementedError`.
+        interprocess: Allows `ipc_handle()`, which other processes make the same event of. Such events have no timing.
 
     Attributes: `device`, `cuda_event` (the handle), `is_complete`.
     """
@@ -117,11 +117,12 @@ class Event(_native.CudaEvent):
         cuda_event: Any = None,
         enable_timing: bool = False,
         interprocess: bool = False,
+        ipc_handle: bytes | None = None,
     ) -> Event:
         found = _cuda_device(device)
-        if interprocess:
-            raise NotImplementedError("events of other processes are not available yet")
-        self = super().__new__(cls, found.ordinal, enable_timing, False, _number(cuda_event))
+        if interprocess and enable_timing:
+            raise ValueError("events of several processes have no timing: give `interprocess` or `enable_timing` alone")
+        self = super().__new__(cls, found.ordinal, enable_timing, False, _number(cuda_event), interprocess, ipc_handle)
         self.device = found
         self.enable_timing = enable_timing
         return self

@@ -2,8 +2,9 @@
 
 use crate::device::Device;
 use crate::error::{Error, cu};
+use crate::memory::HANDLE_BYTES;
 use crate::stream::RawStream;
-use cudarc::driver::sys::{CUevent, CUevent_flags, CUresult};
+use cudarc::driver::sys::{CUevent, CUevent_flags, CUipcEventHandle, CUresult};
 use std::ptr::null_mut;
 
 /// An event. Destroyed when dropped, unless others made it.
@@ -25,6 +26,8 @@ pub struct EventOptions {
     pub has_time: bool,
     /// Whether a host that waits sleeps.
     pub sleeps: bool,
+    /// Whether other processes may have it too; such events have no time.
+    pub is_shared: bool,
 }
 
 impl Event {
@@ -36,6 +39,9 @@ impl Event {
         if options.sleeps {
             flags |= CUevent_flags::CU_EVENT_BLOCKING_SYNC as u32;
         }
+        if options.is_shared {
+            flags |= CUevent_flags::CU_EVENT_INTERPROCESS as u32;
+        }
         let _entered = device.enter()?;
         let mut raw = null_mut();
         // SAFETY: the context is current; writes to a local.
@@ -46,6 +52,25 @@ impl Event {
     /// An event that others made, by its handle. They keep it.
     pub fn foreign(device: &'static Device, handle: u64) -> Event {
         Event { raw: handle as CUevent, device, is_ours: false }
+    }
+
+    /// An event of another process, by the handle that `shared_handle` gave there.
+    pub fn open(device: &'static Device, handle: [u8; HANDLE_BYTES]) -> Result<Event, Error> {
+        let _entered = device.enter()?;
+        let handle = CUipcEventHandle { reserved: handle.map(|byte| byte as _) };
+        let mut raw = null_mut();
+        // SAFETY: any bytes may be asked about; writes to a local.
+        unsafe { cu!(cuIpcOpenEventHandle(&mut raw, handle)) }?;
+        Ok(Event { raw, device, is_ours: true })
+    }
+
+    /// What another process opens the event by. It must have been made for that.
+    pub fn shared_handle(&self) -> Result<[u8; HANDLE_BYTES], Error> {
+        let _entered = self.device.enter()?;
+        let mut handle = CUipcEventHandle { reserved: [0; HANDLE_BYTES] };
+        // SAFETY: a live event; writes to a local.
+        unsafe { cu!(cuIpcGetEventHandle(&mut handle, self.raw)) }?;
+        Ok(handle.reserved.map(|byte| byte as u8))
     }
 
     pub(crate) fn raw(&self) -> CUevent {

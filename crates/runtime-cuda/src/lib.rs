@@ -34,6 +34,6 @@ pub use event::{Event, EventOptions};
 pub use fault::Slot;
 pub use graph::{Graph, begin_capture, end_capture};
 pub use launch::{Given, Kernel, Shape};
-pub use memory::{Allocation, MemoryKind, PointerPlace, pointer_place};
+pub use memory::{Allocation, HANDLE_BYTES, MemoryKind, PointerPlace, handle_of, pointer_place};
 pub use module::{FunctionProperties, LinkOptions, Module, link};
 pub use stream::{RawStream, Stream};

@@ -8,9 +8,9 @@ use crate::error::{Error, cu};
 use crate::event::{Event, EventOptions};
 use crate::stream::{RawStream, Stream};
 use cudarc::driver::sys::{
-    self, CUdeviceptr, CUmemAccess_flags, CUmemAccessDesc, CUmemAllocationHandleType, CUmemAllocationType,
-    CUmemLocation, CUmemLocationType, CUmemPool_attribute, CUmemPoolProps, CUmemoryPool, CUmemorytype,
-    CUpointer_attribute,
+    self, CUdeviceptr, CUipcMemHandle, CUmemAccess_flags, CUmemAccessDesc, CUmemAllocationHandleType,
+    CUmemAllocationType, CUmemLocation, CUmemLocationType, CUmemPool_attribute, CUmemPoolProps, CUmemoryPool,
+    CUmemorytype, CUpointer_attribute,
 };
 use std::ptr::null_mut;
 
@@ -40,6 +40,8 @@ enum How {
     Pool,
     Plain,
     Host,
+    /// Another process has taken it.
+    Opened,
 }
 
 /// Memory that nobody has any more and that is not free yet.
@@ -58,6 +60,48 @@ impl Allocation {
     pub fn device(&self) -> &'static Device {
         self.device
     }
+
+    /// Memory of another process, by the handle that `handle_of` gave there.
+    pub fn open(device: &'static Device, handle: [u8; HANDLE_BYTES]) -> Result<Allocation, Error> {
+        let _entered = device.enter()?;
+        let handle = CUipcMemHandle { reserved: handle.map(|byte| byte as _) };
+        let flags = sys::CUipcMem_flags::CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS as u32;
+        let (mut ptr, mut n_bytes) = (0, 0);
+        // SAFETY: any bytes may be asked about; writes to locals.
+        unsafe {
+            cu!(cuIpcOpenMemHandle_v2(&mut ptr, handle, flags))?;
+            cu!(cuMemGetAddressRange_v2(null_mut(), &mut n_bytes, ptr))?;
+        }
+        Ok(Allocation { ptr, n_bytes, how: How::Opened, device })
+    }
+}
+
+/// Bytes of what names memory or an event of one process in another.
+pub const HANDLE_BYTES: usize = 64;
+
+/// What another process opens memory by. It must be a device's own, from outside of its pool, from the first byte on.
+pub fn handle_of(device: &'static Device, ptr: u64) -> Result<[u8; HANDLE_BYTES], Error> {
+    let _entered = device.enter()?;
+    let (mut base, mut n_bytes, mut is_legacy) = (0, 0, 0u32);
+    let kind = CUpointer_attribute::CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE;
+    let mut handle = CUipcMemHandle { reserved: [0; HANDLE_BYTES] };
+    let refused = |text: &str| Err(Error::Refused(text.to_owned()));
+    // SAFETY: any address may be asked about; writes to locals of the types asked for.
+    unsafe {
+        cu!(cuPointerGetAttribute((&raw mut is_legacy).cast(), kind, ptr))?;
+        if is_legacy == 0 {
+            return refused(
+                "memory of a pool cannot be shared between processes: make the array within \
+                 `wp.ScopedMempool(device, False)`",
+            );
+        }
+        cu!(cuMemGetAddressRange_v2(&mut base, &mut n_bytes, ptr))?;
+        if base != ptr {
+            return refused("a part of an array cannot be shared between processes: share the whole one");
+        }
+        cu!(cuIpcGetMemHandle(&mut handle, ptr))?;
+    }
+    Ok(handle.reserved.map(|byte| byte as u8))
 }
 
 impl Drop for Allocation {
@@ -133,6 +177,10 @@ impl Device {
                 How::Plain => {
                     self.wait_for_others(null_mut())?;
                     cu!(cuMemFree_v2(dead.0))
+                }
+                How::Opened => {
+                    self.synchronize()?;
+                    cu!(cuIpcCloseMemHandle(dead.0))
                 }
                 How::Host => {
                     // Every device reaches it.

@@ -18,6 +18,7 @@ pub struct Stream(Arc<Owned>);
 struct Owned {
     raw: RawStream,
     is_ours: bool,
+    is_borrowed: bool,
 }
 
 /// A stream without the duty to destroy it. Whoever has one keeps the `Stream` meanwhile.
@@ -60,7 +61,7 @@ impl Stream {
             let priority = priority.clamp(greatest.min(least), least.max(greatest));
             cu!(cuStreamCreateWithPriority(&mut raw, flags as u32, priority))?;
         }
-        Ok(Stream(Arc::new(Owned { raw: RawStream(raw, device), is_ours: true })))
+        Ok(Stream(Arc::new(Owned { raw: RawStream(raw, device), is_ours: true, is_borrowed: false })))
     }
 
     /// A stream that others made, by its handle; 0 is the legacy default stream. They keep it.
@@ -70,12 +71,24 @@ impl Stream {
         if handle > 1 {
             device.note_foreign_stream(raw);
         }
-        Stream(Arc::new(Owned { raw: RawStream(raw, device), is_ours: false }))
+        Stream(Arc::new(Owned { raw: RawStream(raw, device), is_ours: false, is_borrowed: false }))
+    }
+
+    /// As `foreign`, where those who made it may destroy it before the last use of memory here is over. Nothing is noted:
+    /// whoever puts work there makes the device's own stream wait for it.
+    pub fn borrowed(device: &'static Device, handle: u64) -> Stream {
+        device.note_other_stream();
+        Stream(Arc::new(Owned { raw: RawStream(handle as CUstream, device), is_ours: false, is_borrowed: true }))
     }
 
     #[inline]
     pub fn raw(&self) -> RawStream {
         self.0.raw
+    }
+
+    /// Whether the device's own stream must wait for each launch on it.
+    pub fn is_borrowed(&self) -> bool {
+        self.0.is_borrowed
     }
 
     /// Whether it was made here.
@@ -94,6 +107,9 @@ impl Stream {
 
 impl Drop for Owned {
     fn drop(&mut self) {
+        if self.is_borrowed {
+            return;
+        }
         if !self.is_ours {
             // Nothing where it was not noted.
             return self.raw.1.forget_foreign_stream(self.raw.0);

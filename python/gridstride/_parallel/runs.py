@@ -1,47 +1,80 @@
-"""Runs of equal values: where each begins is told by a scan over the places where a value differs from the last."""
+"""Runs of equal values: where one begins is told by a vote of the warp, its number by a scan over the tiles' counts."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from gridstride import _parallel, _types
-from gridstride._parallel.scan import scan
-from gridstride.numba import cuda
+from gridstride._parallel.scan import ALL, ROWS, SPAN, TILE, WARPS, scan
+from gridstride.numba import cuda, int32
 
 
 def encode_runs(values: Any, run_values: Any, run_lengths: Any, run_count: Any, n: int, device: Any) -> None:
     """Writes each run's value and length, and to `run_count` how many there are."""
-    numbers, starts = (_parallel.temporary(n, _types.int32, device) for _ in range(2))
-    blocks = _parallel.blocks(n)
-    _parallel.run(mark, blocks, device, values, numbers, n)
-    scan(numbers, numbers, True, device)
-    _parallel.run(begin, blocks, device, values, numbers, run_values, starts, run_count, n)
-    _parallel.run(measure, blocks, device, starts, run_count, run_lengths, n)
+    n_tiles = _parallel.blocks(n, TILE)
+    counts, starts = (_parallel.temporary(size, _types.int32, device) for size in (n_tiles, n))
+    _parallel.run(count_runs, n_tiles, device, values, counts, n)
+    scan(counts, counts, False, device)
+    _parallel.run(begin_runs, n_tiles, device, values, counts, run_values, starts, run_count, n)
+    _parallel.run(measure_runs, _parallel.blocks(n), device, starts, run_count, run_lengths, n)
+
+
+@cuda.jit(device=True)
+def begins(values, i, n):
+    """Whether a run begins at `i`."""
+    return i < n and (i == 0 or values[i] != values[i - 1])
 
 
 @cuda.jit
-def mark(values, begins, n):
-    """1 where a run begins."""
-    i = cuda.grid(1)
-    if i < n:
-        begins[i] = 1 if i == 0 or values[i] != values[i - 1] else 0
+def count_runs(values, counts, n):
+    """How many runs begin in each tile."""
+    warps = cuda.shared.array(WARPS, dtype=int32)
+    thread = cuda.threadIdx.x
+    first = cuda.blockIdx.x * TILE + thread // 32 * SPAN + thread % 32
+    total = int32(0)
+    for k in range(ROWS):
+        total += cuda.popc(cuda.ballot_sync(ALL, begins(values, first + 32 * k, n)))
+    if thread % 32 == 0:
+        warps[thread // 32] = total
+    cuda.syncthreads()
+    if thread == 0:
+        for k in range(1, WARPS):
+            total += warps[k]
+        counts[cuda.blockIdx.x] = total
 
 
 @cuda.jit
-def begin(values, numbers, run_values, starts, run_count, n):
-    """Each run's value and where it begins, by its number, which counts from 1."""
-    i = cuda.grid(1)
-    if i < n:
-        number = numbers[i]
-        if i == 0 or numbers[i - 1] != number:
-            run_values[number - 1] = values[i]
-            starts[number - 1] = i
+def begin_runs(values, counts, run_values, starts, run_count, n):
+    """Each run's value and where it begins, at its number."""
+    warps = cuda.shared.array(WARPS, dtype=int32)
+    votes = cuda.local.array(ROWS, dtype=int32)
+    thread = cuda.threadIdx.x
+    lane, warp = thread % 32, thread // 32
+    first = cuda.blockIdx.x * TILE + warp * SPAN + lane
+    total = int32(0)
+    for k in range(ROWS):
+        votes[k] = cuda.ballot_sync(ALL, begins(values, first + 32 * k, n))
+        total = int32(total + cuda.popc(votes[k]))
+    if lane == 0:
+        warps[warp] = total
+    cuda.syncthreads()
+    number = counts[cuda.blockIdx.x]
+    for k in range(WARPS):
+        if k < warp:
+            number = int32(number + warps[k])
+    for k in range(ROWS):
+        i = first + 32 * k
+        here = int32(number + cuda.popc(votes[k] & cuda.lanemask_lt()))
+        if (votes[k] >> lane) & 1:
+            run_values[here] = values[i]
+            starts[here] = i
+        number = int32(number + cuda.popc(votes[k]))
         if i == n - 1:
-            run_count[0] = number
+            run_count[0] = here + ((votes[k] >> lane) & 1)
 
 
 @cuda.jit
-def measure(starts, run_count, run_lengths, n):
+def measure_runs(starts, run_count, run_lengths, n):
     """Each run's length: to where the next begins."""
     i = cuda.grid(1)
     if i < run_count[0]:

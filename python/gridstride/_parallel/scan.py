@@ -1,7 +1,7 @@
 """Running sums: each tile's sum, the running sums of these, then every tile from where it begins.
 
-A tile is what a block takes: each warp scans rows of 128 elements, four neighbors a thread, then the warps' sums are
-scanned. The elements are read twice and written once; sums are added in one order, whatever the machine.
+A tile is what a block takes: each warp scans its rows of 32 elements, one a lane, and then the warps' sums are scanned.
+The elements are read twice and written once; sums are added in one order, whatever the machine.
 
     Sengupta, Harris, Zhang & Owens, "Scan Primitives for GPU Computing" (2007).
 """
@@ -15,9 +15,8 @@ from gridstride.numba import cuda
 
 THREADS = _parallel.THREADS
 WARPS = THREADS // 32
-ROWS = 4
-ROW = 128
-SPAN = ROWS * ROW
+ROWS = 16
+SPAN = 32 * ROWS
 TILE = WARPS * SPAN
 ALL = 0xFFFFFFFF
 
@@ -42,11 +41,10 @@ def tile_sums(source, sums, n):
     thread = cuda.threadIdx.x
     begin = cuda.blockIdx.x * TILE + thread
     total = source.dtype.type(0)
-    for k in range(TILE // THREADS):
+    for k in range(ROWS):
         i = begin + k * THREADS
         if i < n:
-            total += source[i]
-    total = source.dtype.type(total)
+            total = source.dtype.type(total + source[i])
     for step in range(5):
         total = source.dtype.type(total + cuda.shfl_down_sync(ALL, total, 16 >> step))
     if thread % 32 == 0:
@@ -55,7 +53,7 @@ def tile_sums(source, sums, n):
     if thread == 0:
         total = warps[0]
         for k in range(1, WARPS):
-            total += warps[k]
+            total = source.dtype.type(total + warps[k])
         sums[cuda.blockIdx.x] = total
 
 
@@ -63,40 +61,38 @@ def tile_sums(source, sums, n):
 def scan_tiles(source, out, starts, n, is_inclusive):
     """Each tile's running sums, from where it begins."""
     warps = cuda.shared.array(WARPS, dtype=source.dtype)
-    kept = cuda.local.array(4 * ROWS, dtype=source.dtype)
+    kept = cuda.local.array(ROWS, dtype=source.dtype)
     thread = cuda.threadIdx.x
     lane, warp = thread % 32, thread // 32
-    begin = cuda.blockIdx.x * TILE + warp * SPAN + 4 * lane
+    begin = cuda.blockIdx.x * TILE + warp * SPAN + lane
     zero = source.dtype.type(0)
-    # Before the thread's four neighbors of a row: the rows before, the lanes before.
+    # All reads first: they are under way together.
+    for k in range(ROWS):
+        i = begin + 32 * k
+        kept[k] = source[i] if i < n else zero
     before = zero
-    for row in range(ROWS):
-        total = zero
-        for k in range(4):
-            i = begin + row * ROW + k
-            value = source[i] if i < n else zero
-            kept[4 * row + k] = total if not is_inclusive else total + value
-            total += value
-        scanned = source.dtype.type(total)
+    for k in range(ROWS):
+        value = kept[k]
+        scanned = value
         for step in range(5):
             other = cuda.shfl_up_sync(ALL, scanned, 1 << step)
             if lane >= 1 << step:
                 scanned = source.dtype.type(scanned + other)
-        lanes = cuda.shfl_up_sync(ALL, scanned, 1)
-        if lane == 0:
-            lanes = zero
-        for k in range(4):
-            kept[4 * row + k] += before + lanes
-        before += cuda.shfl_sync(ALL, scanned, 31)
+        row = cuda.shfl_sync(ALL, scanned, 31)
+        if not is_inclusive:
+            scanned = cuda.shfl_up_sync(ALL, scanned, 1)
+            if lane == 0:
+                scanned = zero
+        kept[k] = source.dtype.type(before + scanned)
+        before = source.dtype.type(before + row)
     if lane == 0:
         warps[warp] = before
     cuda.syncthreads()
     first = starts[cuda.blockIdx.x]
     for k in range(WARPS):
         if k < warp:
-            first += warps[k]
-    for row in range(ROWS):
-        for k in range(4):
-            i = begin + row * ROW + k
-            if i < n:
-                out[i] = first + kept[4 * row + k]
+            first = source.dtype.type(first + warps[k])
+    for k in range(ROWS):
+        i = begin + 32 * k
+        if i < n:
+            out[i] = source.dtype.type(first + kept[k])

@@ -18,9 +18,9 @@ from gridstride.numba import cuda, int32, uint32, uint64
 
 THREADS = _parallel.THREADS
 WARPS = THREADS // 32
-ITEMS = 16
-SPAN = 32 * ITEMS
-TILE = WARPS * SPAN
+# Keys of a thread: the tile is to fit the shared memory that every device has, and a warp's registers leave room for
+# others.
+ITEMS, ITEMS_OF_64_BITS = 12, 8
 BITS = 8
 DIGITS = 1 << BITS
 ALL = 0xFFFFFFFF
@@ -31,11 +31,12 @@ def sort_pairs(keys: Any, values: Any, n: int, bits: range, kind: str, device: A
 
     `kind` says how keys are ordered: "f" as floats, "i" as signed and "u" as unsigned integers.
     """
-    n_tiles = _parallel.blocks(n, TILE)
-    counts = _parallel.temporary(DIGITS * n_tiles, _types.int32, device)
     keys, values = raw(keys), raw(values)
     sizes = [one.dtype.__gs_type__.size for one in (keys, values)]
-    count, scatter = _count(sizes[0], kind), _scatter(*sizes, kind)
+    items = ITEMS if sum(sizes) == 8 else ITEMS_OF_64_BITS
+    n_tiles = _parallel.blocks(n, THREADS * items)
+    counts = _parallel.temporary(DIGITS * n_tiles, _types.int32, device)
+    count, scatter = _count(sizes[0], kind, items), _scatter(*sizes, kind, items)
     source, target = (keys[:n], values[:n]), (keys[n : 2 * n], values[n : 2 * n])
     for first in range(bits.start, bits.stop, BITS):
         mask = (1 << min(BITS, bits.stop - first)) - 1
@@ -96,20 +97,26 @@ def _digits(size: int, kind: str) -> Any:
 
 
 @functools.cache
-def _count(key_size: int, kind: str) -> Any:
+def _count(key_size: int, kind: str, items: int) -> Any:
+    Key = uint32 if key_size == 4 else uint64
+    TILE = THREADS * items
     digit = _digits(key_size, kind)
 
     @cuda.jit
     def count_digits(keys, counts, n, first, mask):
         """How often each digit is in each tile: counts of one digit lie together."""
         held = cuda.shared.array(DIGITS, dtype=int32)
+        own = cuda.local.array(items, dtype=Key)
         thread, tile = cuda.threadIdx.x, cuda.blockIdx.x
         held[thread] = 0
-        cuda.syncthreads()
-        for k in range(ITEMS):
+        # All reads first: they are under way together.
+        for k in range(items):
             i = tile * TILE + k * THREADS + thread
-            if i < n:
-                cuda.atomic.add(held, digit(keys[i], first, mask), 1)
+            own[k] = keys[i] if i < n else Key(0)
+        cuda.syncthreads()
+        for k in range(items):
+            if tile * TILE + k * THREADS + thread < n:
+                cuda.atomic.add(held, digit(own[k], first, mask), 1)
         cuda.syncthreads()
         counts[thread * cuda.gridDim.x + tile] = held[thread]
 
@@ -117,8 +124,9 @@ def _count(key_size: int, kind: str) -> Any:
 
 
 @functools.cache
-def _scatter(key_size: int, value_size: int, kind: str) -> Any:
-    Key, Value, Wide = (uint32 if size == 4 else uint64 for size in (key_size, value_size, max(key_size, value_size)))
+def _scatter(key_size: int, value_size: int, kind: str, items: int) -> Any:
+    Key, Value = (uint32 if size == 4 else uint64 for size in (key_size, value_size))
+    TILE = THREADS * items
     digit = _digits(key_size, kind)
 
     @cuda.jit
@@ -127,23 +135,23 @@ def _scatter(key_size: int, value_size: int, kind: str) -> Any:
         seen = cuda.shared.array((WARPS, DIGITS), dtype=int32)
         sums = cuda.shared.array(WARPS, dtype=int32)
         offsets = cuda.shared.array(DIGITS, dtype=int32)
-        moved = cuda.shared.array(TILE, dtype=Wide)
-        own = cuda.local.array(ITEMS, dtype=Key)
-        places = cuda.local.array(ITEMS, dtype=int32)
-        targets = cuda.local.array(ITEMS, dtype=int32)
+        moved_keys = cuda.shared.array(TILE, dtype=Key)
+        moved_values = cuda.shared.array(TILE, dtype=Value)
+        own = cuda.local.array(items, dtype=Key)
+        places = cuda.local.array(items, dtype=int32)
         thread, tile = cuda.threadIdx.x, cuda.blockIdx.x
         lane, warp = thread % 32, thread // 32
-        begin = tile * TILE + warp * SPAN + lane
+        begin = tile * TILE + warp * 32 * items + lane
+        # All reads first: they are under way together.
+        for k in range(items):
+            own[k] = keys[begin + k * 32] if begin + k * 32 < n else Key(0)
         for k in range(WARPS):
             seen[k, thread] = 0
         cuda.syncthreads()
-        # Ranks among equal digits of the warp's piece. What is past the end has no digit: it is in nobody's way.
-        for k in range(ITEMS):
-            i = begin + k * 32
-            is_there = i < n
-            own[k] = keys[i] if is_there else Key(0)
-            mine = digit(own[k], first, mask)
-            equal = uint32(cuda.ballot_sync(ALL, is_there))
+        # Ranks among equal digits of the warp's piece. What is past the end has the last digit, after all others.
+        for k in range(items):
+            mine = digit(own[k], first, mask) if begin + k * 32 < n else int32(mask)
+            equal = uint32(ALL)
             for bit in range(BITS):
                 is_set = ((mine >> bit) & 1) == 1
                 votes = cuda.ballot_sync(ALL, is_set)
@@ -151,10 +159,10 @@ def _scatter(key_size: int, value_size: int, kind: str) -> Any:
             rank = cuda.popc(equal & cuda.lanemask_lt())
             before = seen[warp, mine]
             cuda.syncwarp()
-            if is_there and rank == 0:
-                seen[warp, mine] = before + cuda.popc(equal)
+            if rank == 0:
+                seen[warp, mine] = int32(before + cuda.popc(equal))
             cuda.syncwarp()
-            places[k] = before + rank
+            places[k] = int32(before + rank)
         cuda.syncthreads()
         # Thread d has digit d: where it begins in each warp's piece, and in the tile.
         total = int32(0)
@@ -178,26 +186,18 @@ def _scatter(key_size: int, value_size: int, kind: str) -> Any:
             seen[k, thread] += start
         offsets[thread] = starts[thread * cuda.gridDim.x + tile] - start
         cuda.syncthreads()
-        for k in range(ITEMS):
-            places[k] += seen[warp, digit(own[k], first, mask)]
+        for k in range(items):
             if begin + k * 32 < n:
-                moved[places[k]] = Wide(own[k])
+                place = int32(places[k] + seen[warp, digit(own[k], first, mask)])
+                moved_keys[place] = own[k]
+                moved_values[place] = values[begin + k * 32]
         cuda.syncthreads()
-        for k in range(ITEMS):
+        for k in range(items):
             place = k * THREADS + thread
             if tile * TILE + place < n:
-                key = Key(moved[place])
-                targets[k] = offsets[digit(key, first, mask)] + place
-                out_keys[targets[k]] = key
-        cuda.syncthreads()
-        for k in range(ITEMS):
-            i = begin + k * 32
-            if i < n:
-                moved[places[k]] = Wide(values[i])
-        cuda.syncthreads()
-        for k in range(ITEMS):
-            place = k * THREADS + thread
-            if tile * TILE + place < n:
-                out_values[targets[k]] = Value(moved[place])
+                key = moved_keys[place]
+                target = offsets[digit(key, first, mask)] + place
+                out_keys[target] = key
+                out_values[target] = moved_values[place]
 
     return scatter

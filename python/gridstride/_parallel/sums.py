@@ -97,19 +97,20 @@ def _kernels(n_factors: int, kind: str) -> tuple[Any, Any, Any]:
         first = cuda.blockIdx.x * middle
         i = (first + part * per_part) * inner + thread
         stop = (first + min((part + 1) * per_part, count)) * inner
-        # Four sums at a time, so that four reads are under way.
-        a, b, c, d = Total(0), Total(0), Total(0), Total(0)
+        total = Total(0)
         if thread < step:
-            while i + 3 * step < stop:
-                a += term(x, y, i)
-                b += term(x, y, i + step)
-                c += term(x, y, i + 2 * step)
-                d += term(x, y, i + 3 * step)
-                i += 4 * step
+            # Eight at a time, so that as many reads are under way.
+            while i + 7 * step < stop:
+                a = term(x, y, i) + term(x, y, i + step)
+                b = term(x, y, i + 2 * step) + term(x, y, i + 3 * step)
+                c = term(x, y, i + 4 * step) + term(x, y, i + 5 * step)
+                d = term(x, y, i + 6 * step) + term(x, y, i + 7 * step)
+                total += (a + b) + (c + d)
+                i += 8 * step
             while i < stop:
-                a += term(x, y, i)
+                total += term(x, y, i)
                 i += step
-        held[thread] = (a + b) + (c + d)
+        held[thread] = total
         cuda.syncthreads()
         row = thread // inner
         while n_rows > 1:

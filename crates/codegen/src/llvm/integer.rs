@@ -55,13 +55,17 @@ impl<'c> Lowering<'c, '_> {
                 self.select_int(by_zero, x, b.build_int_unsigned_rem(x, divisor, "")?)
             };
         }
-        // The least value divided by -1 traps; divided by 1 it gives the defined results.
-        let least = number(ty, 1 << (scalar.bits() - 1));
-        let is_least = b.build_int_compare(IntPredicate::EQ, x, least, "")?;
         let by_minus_one = b.build_int_compare(IntPredicate::EQ, y, ty.const_all_ones(), "")?;
-        let overflows = b.build_and(is_least, by_minus_one, "")?;
-        let replaced = b.build_or(by_zero, overflows, "")?;
-        let divisor = self.select_int(replaced, one, y)?;
+        // The least value divided by -1 traps; divided by 1 it gives the defined results. Any other value leaves the
+        // same rest by both, so that for the rest alone the divisor does not ask what is divided.
+        let replaced = if wants_quotient {
+            let least = number(ty, 1 << (scalar.bits() - 1));
+            let is_least = b.build_int_compare(IntPredicate::EQ, x, least, "")?;
+            b.build_and(is_least, by_minus_one, "")?
+        } else {
+            by_minus_one
+        };
+        let divisor = self.select_int(b.build_or(by_zero, replaced, "")?, one, y)?;
         if op == Op::Div {
             return self.select_int(by_zero, zero, b.build_int_signed_div(x, divisor, "")?);
         }

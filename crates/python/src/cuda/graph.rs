@@ -111,12 +111,7 @@ impl CudaCondition {
     }
 
     /// Adds a body to the graph, and begins to capture it from another stream.
-    fn begin_body(
-        &self,
-        stream: &Bound<'_, CudaStream>,
-        inner: &Bound<'_, CudaStream>,
-        is_loop: bool,
-    ) -> PyResult<()> {
+    fn begin_body(&self, stream: &Bound<'_, CudaStream>, inner: &Bound<'_, CudaStream>, is_loop: bool) -> PyResult<()> {
         self.0.begin_body(stream.get().raw(), inner.get().raw(), is_loop).map_err(raised)
     }
 

@@ -48,19 +48,23 @@ pub(crate) struct Queue {
     pub(crate) stream: RawStream,
     /// Whether we made it and no graph is captured from it.
     pub(crate) is_plain: bool,
+    /// Whether the device's own stream must wait for it.
+    is_borrowed: bool,
 }
 
 impl Queue {
     #[inline]
     pub(crate) fn current(device: &'static Device) -> Queue {
-        Queue { stream: device.current_stream(), is_plain: device.is_current_plain() }
+        Queue { stream: device.current_stream(), is_plain: device.is_current_plain(), is_borrowed: false }
     }
 
     /// The stream that is given, or the current one.
     pub(crate) fn of(device: &'static Device, stream: Option<&Bound<'_, CudaStream>>) -> Queue {
         match stream {
             Some(stream) => {
-                Queue { stream: stream.get().raw(), is_plain: stream.get().is_ours() && !device.is_capturing() }
+                let stream = stream.get();
+                let is_plain = stream.is_ours() && !device.is_capturing();
+                Queue { stream: stream.raw(), is_plain, is_borrowed: stream.is_borrowed() }
             }
             None => Queue::current(device),
         }
@@ -153,6 +157,9 @@ fn sent(py: Python<'_>, ready: &CudaReady, queue: Queue, result: Result<(), Erro
     note_recent(ready.name);
     if let Err(error) = result {
         return Err(refused(ready.name, queue, &error));
+    }
+    if queue.is_borrowed {
+        queue.stream.device().own_stream().raw().wait_for(queue.stream).map_err(raised)?;
     }
     if state::flags() & VERIFIES != 0 && queue.is_plain {
         return verify(py, ready.name, queue);

@@ -5,7 +5,8 @@ use super::stream::CudaStream;
 use super::{device, raised};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use runtime_cuda::{Allocation, Device, MemoryKind, PointerPlace, RawStream, pointer_place};
+use pyo3::types::PyBytes;
+use runtime_cuda::{Allocation, Device, HANDLE_BYTES, MemoryKind, PointerPlace, RawStream, handle_of, pointer_place};
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard};
 
@@ -30,6 +31,12 @@ impl CudaBuffer {
         device(ordinal)?.allocate(kind, n_bytes.max(1)).map(CudaBuffer).map_err(raised)
     }
 
+    /// Memory of another process, by its handle.
+    #[staticmethod]
+    fn of_handle(ordinal: u32, handle: [u8; HANDLE_BYTES]) -> PyResult<CudaBuffer> {
+        Allocation::open(device(ordinal)?, handle).map(CudaBuffer).map_err(raised)
+    }
+
     #[getter]
     fn ptr(&self) -> u64 {
         self.0.ptr()
@@ -39,6 +46,13 @@ impl CudaBuffer {
     fn n_bytes(&self) -> usize {
         self.0.n_bytes()
     }
+}
+
+/// What another process opens memory by.
+#[pyfunction]
+fn cuda_memory_handle(py: Python<'_>, ordinal: u32, ptr: u64) -> PyResult<Bound<'_, PyBytes>> {
+    let handle = handle_of(device(ordinal)?, ptr).map_err(raised)?;
+    Ok(PyBytes::new(py, &handle))
 }
 
 /// The stream that is given, or the device's current one.
@@ -243,6 +257,7 @@ impl tape::Memory for DeviceMemory {
 
 pub(super) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<CudaBuffer>()?;
+    m.add_function(wrap_pyfunction!(cuda_memory_handle, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_upload, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_download, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_copy, m)?)?;

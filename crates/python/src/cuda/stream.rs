@@ -3,21 +3,23 @@
 use super::launch::settle;
 use super::{device, raised};
 use pyo3::prelude::*;
-use runtime_cuda::{Event, EventOptions, RawStream, Stream};
+use pyo3::types::PyBytes;
+use runtime_cuda::{Event, EventOptions, HANDLE_BYTES, RawStream, Stream};
 
-/// A stream. With `handle` it is one that others made and keep; with `is_own` the one that the device's work goes to
-/// at first.
+/// A stream. With `handle` it is one that others made and keep, as long as it is used here or, with `is_borrowed`, while
+/// they like; with `is_own` the one that the device's work goes to at first.
 #[pyclass(name = "CudaStream", module = "gridstride._native", subclass, frozen)]
 pub(crate) struct CudaStream(Stream);
 
 #[pymethods]
 impl CudaStream {
     #[new]
-    #[pyo3(signature = (ordinal, priority=0, handle=None, is_own=false))]
-    fn new(ordinal: u32, priority: i32, handle: Option<u64>, is_own: bool) -> PyResult<CudaStream> {
+    #[pyo3(signature = (ordinal, priority=0, handle=None, is_own=false, is_borrowed=false))]
+    fn new(ordinal: u32, priority: i32, handle: Option<u64>, is_own: bool, is_borrowed: bool) -> PyResult<CudaStream> {
         let device = device(ordinal)?;
         match handle {
             _ if is_own => Ok(CudaStream(device.own_stream().clone())),
+            Some(handle) if is_borrowed => Ok(CudaStream(Stream::borrowed(device, handle))),
             Some(handle) => Ok(CudaStream(Stream::foreign(device, handle))),
             None => Stream::new(device, priority).map(CudaStream).map_err(raised),
         }
@@ -72,22 +74,42 @@ impl CudaStream {
     pub(crate) fn is_ours(&self) -> bool {
         self.0.is_ours()
     }
+
+    pub(crate) fn is_borrowed(&self) -> bool {
+        self.0.is_borrowed()
+    }
 }
 
-/// An event. With `handle` it is one that others made and keep.
+/// An event. With `handle` it is one that others made and keep, with `shared_handle` one of another process.
 #[pyclass(name = "CudaEvent", module = "gridstride._native", subclass, frozen)]
 pub(crate) struct CudaEvent(Event);
 
 #[pymethods]
 impl CudaEvent {
     #[new]
-    #[pyo3(signature = (ordinal, has_time=false, sleeps=false, handle=None))]
-    fn new(ordinal: u32, has_time: bool, sleeps: bool, handle: Option<u64>) -> PyResult<CudaEvent> {
+    #[pyo3(signature = (ordinal, has_time=false, sleeps=false, handle=None, is_shared=false, shared_handle=None))]
+    fn new(
+        ordinal: u32,
+        has_time: bool,
+        sleeps: bool,
+        handle: Option<u64>,
+        is_shared: bool,
+        shared_handle: Option<[u8; HANDLE_BYTES]>,
+    ) -> PyResult<CudaEvent> {
         let device = device(ordinal)?;
-        match handle {
-            Some(handle) => Ok(CudaEvent(Event::foreign(device, handle))),
-            None => Event::new(device, EventOptions { has_time, sleeps }).map(CudaEvent).map_err(raised),
+        match (handle, shared_handle) {
+            (Some(handle), _) => Ok(CudaEvent(Event::foreign(device, handle))),
+            (None, Some(handle)) => Event::open(device, handle).map(CudaEvent).map_err(raised),
+            (None, None) => {
+                let options = EventOptions { has_time, sleeps, is_shared };
+                Event::new(device, options).map(CudaEvent).map_err(raised)
+            }
         }
+    }
+
+    /// What another process opens the event by.
+    fn ipc_handle<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &self.0.shared_handle().map_err(raised)?))
     }
 
     #[getter]

@@ -1,7 +1,7 @@
 """Which of the driver's streams work goes to.
 
 In: what a program gives as `stream`. Out: a stream of the GPU, or None for the device's current one. CUDA's default
-stream is in order with all others. As long as a program makes none, the device's own stream is the default one, whose
+stream is in order with all others. As long as a program makes none, the device's own stream stands for it, whose
 launches cost less; afterwards it is CUDA's.
 """
 
@@ -22,27 +22,25 @@ def device() -> Any:
 
 
 def make(handle: int | None = None) -> Any:
-    """A new stream of the GPU, or one that others made."""
+    """A new stream of the GPU, or one that others made and may destroy at any time."""
     global _has_streams
     from gridstride import _stream
 
+    found = device()
     if not _has_streams:
+        found.set_stream(found.null_stream)
         _has_streams = True
-        # What is launched without a stream from now on waits for all streams, and they for it.
-        device().set_stream(device().null_stream)
-    return _stream.Stream(device(), cuda_stream=handle)
+    return _stream.Stream(found, cuda_stream=handle, is_borrowed=handle is not None)
 
 
 def queue(stream: Any) -> Any:
     """The driver's stream for a `Stream`, a stream of another library, the number of one, or 0."""
-    if not _has_streams and (stream is None or stream == 0):
+    if stream is None or stream == 0:
         return None
     found = getattr(stream, "_queue", None)
     if found is not None or _devices.gpu() is None:
         return found
     if hasattr(stream, "__cuda_stream__"):
         stream = stream.__cuda_stream__()[1]
-    handle = int(stream or 0)
-    if handle > 1:
-        return make(handle)
-    return device().null_stream if _has_streams else None
+    handle = int(stream)
+    return make(handle) if handle > 1 else None
