@@ -71,7 +71,7 @@ def run(bench):
     n = bench.size(1 << 28, 1 << 16)
     if bench.wants("saxpy"):
         x = cuda.to_device(np.ones(n, np.float32))
-        y, o = cuda.device_array_like(x), cuda.device_array_like(x)
+        y, o = cuda.to_device(np.ones(n, np.float32)), cuda.device_array_like(x)
         two = np.float32(2)
         bench.once("cold saxpy", lambda: saxpy[n // 256, 256](two, x, y, o), clock)
         bench.rate("saxpy", lambda: saxpy[n // 256, 256](two, x, y, o), clock, 12e-9 * n, "GB/s", o.copy_to_host)

@@ -354,3 +354,18 @@ def test_graphs_within_conditions():
     condition.fill_(1)
     wp.capture_launch(capture.graph)
     assert (y.numpy() == 13).all()
+
+
+def test_a_body_that_cannot_be_captured():
+    if not wp.is_conditional_graph_supported():
+        pytest.skip("the driver has no graphs with conditions")
+    y, condition = wp.zeros(4), wp.ones(1, dtype=int)
+    with (
+        pytest.raises(RuntimeError, match="cannot read an array on the host while a graph is captured"),
+        wp.ScopedCapture(),
+    ):
+        wp.capture_if(condition, lambda: y.numpy())
+    with wp.ScopedCapture() as capture:
+        wp.capture_if(condition, lambda: y.fill_(2.0))
+    wp.capture_launch(capture.graph)
+    assert (y.numpy() == 2).all()

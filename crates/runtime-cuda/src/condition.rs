@@ -81,7 +81,6 @@ impl Condition {
             true => CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_WHILE,
             false => CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_IF,
         };
-        let flags = CUstreamUpdateCaptureDependencies_flags::CU_STREAM_SET_CAPTURE_DEPENDENCIES as u32;
         let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
         let mut node: CUgraphNode = null_mut();
         // SAFETY: the parameters are plain numbers and addresses, for which zeros are valid; the node's are set as its
@@ -99,19 +98,41 @@ impl Condition {
             };
             let (before, n) = (place.before.as_ptr(), place.before.len());
             cu!(cuGraphAddNode(&mut node, place.graph, before, n, &mut params))?;
-            cu!(cuStreamUpdateCaptureDependencies(stream.0, &mut node, 1, flags))?;
+            go_on_after(stream, node)?;
             let body = *params.__bindgen_anon_1.conditional.phGraph_out;
             cu!(cuStreamBeginCaptureToGraph(inner.0, body, null(), null(), 0, mode))
         }
     }
 }
 
-/// Ends the capture of a body.
+/// Ends the capture of a body. If something in it was refused, so is the whole graph at its end.
 pub fn end_body(inner: RawStream) -> Result<(), Error> {
     let _entered = inner.device().enter()?;
     let mut graph = null_mut();
     // SAFETY: a live stream; writes to a local. The graph belongs to its node.
-    unsafe { cu!(cuStreamEndCapture(inner.0, &mut graph)) }
+    let ended = unsafe { cu!(cuStreamEndCapture(inner.0, &mut graph)) };
+    if ended.is_err() {
+        inner.device().note_broken_body(true);
+    }
+    ended
+}
+
+/// Makes a graph a part of the one that is captured from a stream.
+pub(crate) fn add_part(stream: RawStream, part: CUgraph) -> Result<(), Error> {
+    let place = Place::of(stream)?;
+    let _entered = stream.device().enter()?;
+    let mut node: CUgraphNode = null_mut();
+    let (before, n) = (place.before.as_ptr(), place.before.len());
+    // SAFETY: the graph that the stream's capture builds, and one that is complete, of which the driver makes a copy.
+    unsafe { cu!(cuGraphAddChildGraphNode(&mut node, place.graph, before, n, part)) }?;
+    go_on_after(stream, node)
+}
+
+/// What is captured from the stream next comes after a node.
+fn go_on_after(stream: RawStream, mut node: CUgraphNode) -> Result<(), Error> {
+    let flags = CUstreamUpdateCaptureDependencies_flags::CU_STREAM_SET_CAPTURE_DEPENDENCIES as u32;
+    // SAFETY: a node of the graph that the stream's capture builds.
+    unsafe { cu!(cuStreamUpdateCaptureDependencies(stream.0, &mut node, 1, flags)) }
 }
 
 impl Place {

@@ -38,6 +38,8 @@ pub struct Device {
     /// Bits of the devices whose kernels use memory here, or once did.
     peers: AtomicU64,
     n_captures: AtomicUsize,
+    /// Whether a body of a graph that is being captured was refused.
+    has_broken_body: AtomicBool,
     /// Memory that was given up while a graph was being captured: the graph may use it at every launch.
     pub(crate) dead: Mutex<Vec<Dead>>,
     pub(crate) faults: Faults,
@@ -92,6 +94,7 @@ impl Device {
             foreign: Mutex::default(),
             peers: AtomicU64::new(0),
             n_captures: AtomicUsize::new(0),
+            has_broken_body: AtomicBool::new(false),
             dead: Mutex::default(),
             faults: Faults::default(),
         }));
@@ -206,6 +209,11 @@ impl Device {
     #[inline]
     pub fn is_capturing(&self) -> bool {
         self.n_captures.load(Ordering::Acquire) != 0
+    }
+
+    /// Says whether a body was broken before.
+    pub(crate) fn note_broken_body(&self, is_broken: bool) -> bool {
+        self.has_broken_body.swap(is_broken, Ordering::AcqRel)
     }
 
     pub(crate) fn count_capture(&self, begins: bool) -> usize {

@@ -3,6 +3,7 @@
 //! Between [`begin_capture`] and [`end_capture`] work on the stream is noted instead of run. Memory that is given up
 //! meanwhile belongs to the graph, whose launches may use it.
 
+use crate::condition::add_part;
 use crate::device::{Device, lock};
 use crate::error::{Error, cu};
 use crate::memory::Dead;
@@ -46,6 +47,10 @@ pub fn end_capture(stream: RawStream) -> Result<Graph, Error> {
     // SAFETY: a live stream; writes to a local.
     let ended = unsafe { cu!(cuStreamEndCapture(stream.0, &mut graph)) };
     let dead = if device.count_capture(false) == 0 { std::mem::take(&mut *lock(&device.dead)) } else { Vec::new() };
+    if device.note_broken_body(false) {
+        // The driver does not get over such a graph, neither by making it ready nor by destroying it.
+        return Err(Error::Refused("a part of the graph with a condition could not be captured".to_owned()));
+    }
     let mut made = Graph { graph, exec: null_mut(), device, dead };
     ended?;
     // SAFETY: the graph that was just captured; writes to the new object.
@@ -58,8 +63,12 @@ impl Graph {
         self.device
     }
 
-    /// Runs everything that was captured, in order with the stream.
+    /// Runs everything that was captured, in order with the stream; where another graph is captured from that, this one
+    /// becomes a part of it.
     pub fn launch(&self, stream: RawStream) -> Result<(), Error> {
+        if self.device.is_capturing() && stream.is_capturing()? {
+            return add_part(stream, self.graph);
+        }
         let _entered = self.device.enter()?;
         // SAFETY: a graph that was instantiated and a live stream.
         unsafe { cu!(cuGraphLaunch(self.exec, stream.0)) }

@@ -15,7 +15,7 @@ from gridstride.numba import cuda
 
 THREADS = _parallel.THREADS
 WARPS = THREADS // 32
-ROWS = 16
+ROWS = 8
 SPAN = 32 * ROWS
 TILE = WARPS * SPAN
 ALL = 0xFFFFFFFF

@@ -20,7 +20,7 @@ THREADS = _parallel.THREADS
 WARPS = THREADS // 32
 # Keys of a thread: the tile is to fit the shared memory that every device has, and a warp's registers leave room for
 # others.
-ITEMS, ITEMS_OF_64_BITS = 12, 8
+ITEMS, ITEMS_OF_64_BITS = 16, 8
 BITS = 8
 DIGITS = 1 << BITS
 ALL = 0xFFFFFFFF

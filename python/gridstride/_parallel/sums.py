@@ -13,16 +13,20 @@ from gridstride import _parallel, _types
 from gridstride.numba import cuda, float64, int64, uint64
 
 THREADS = _parallel.THREADS
-# Numbers that are worth a block, and most parts of a sum.
+# Numbers that are worth a block, and most blocks of a sum that is cut.
 PART = 1 << 14
 MOST_PARTS = 1024
+# Rows of a warp at a time.
+ROWS = 4
 
 
 def sums(factors: Any, out: Any, extents: tuple[int, int, int], count: int, device: Any) -> None:
     """Sums of the products of one or two arrays, over the first `count` of the middle dimension."""
     outer, middle, inner = extents
     total = wide(factors[0].dtype)
-    n_parts = min(MOST_PARTS, _parallel.blocks(count * inner, PART))
+    # Columns and the outer dimension make blocks of their own.
+    most = max(1, MOST_PARTS // (outer * _parallel.blocks(inner)))
+    n_parts = min(most, _parallel.blocks(count * min(inner, THREADS), PART))
     per_part = _parallel.blocks(count, n_parts)
     n_parts = _parallel.blocks(count, per_part)
     target = out if n_parts == 1 else _parallel.temporary(outer * n_parts * inner, total, device)
@@ -45,13 +49,13 @@ def _add_up(factors: Any, out: Any, extents: Any, count: int, per_part: int, dev
     n_parts = _parallel.blocks(count, per_part)
     x, y = factors[0], factors[-1]
     if inner == 1 and n_parts == 1 and outer > 1 and count <= 4 * THREADS:
-        _parallel.run(rows, _parallel.blocks(outer, THREADS // 32), device, x, y, out, outer, middle, count)
+        n_blocks = _parallel.blocks(outer, ROWS * THREADS // 32)
+        _parallel.run(rows, n_blocks, device, x, y, out, outer, middle, count)
     elif inner <= THREADS:
-        grid = (outer, n_parts)
-        _parallel.run(narrow, grid, device, x, y, out, middle, inner, count, per_part)
+        _parallel.run(narrow, (outer, n_parts), device, x, y, out, middle, inner, count)
     else:
-        grid = (outer, n_parts, _parallel.blocks(inner))
-        _parallel.run(columns, grid, device, x, y, out, middle, inner, count, per_part)
+        n_blocks = _parallel.blocks(inner)
+        _parallel.run(columns, (outer * n_blocks, n_parts), device, x, y, out, middle, inner, count, per_part, n_blocks)
 
 
 @functools.cache
@@ -63,53 +67,69 @@ def _kernels(n_factors: int, kind: str) -> tuple[Any, Any, Any]:
     def term(x, y, i):
         return Total(x[i]) * Total(y[i]) if is_product else Total(x[i])
 
+    @cuda.jit(device=True)
+    def eight(x, y, i, step):
+        """Eight terms, so that as many reads are under way."""
+        a = term(x, y, i) + term(x, y, i + step)
+        b = term(x, y, i + 2 * step) + term(x, y, i + 3 * step)
+        c = term(x, y, i + 4 * step) + term(x, y, i + 5 * step)
+        d = term(x, y, i + 6 * step) + term(x, y, i + 7 * step)
+        return (a + b) + (c + d)
+
     @cuda.jit
     def sum_rows(x, y, out, outer, middle, count):
-        """A warp a row of the middle."""
-        lane, row = cuda.threadIdx.x % 32, cuda.grid(1) // 32
-        total = Total(0)
-        if row < outer:
-            for i in range(row * middle + lane, row * middle + count, 32):
-                total += term(x, y, i)
-        for step in range(5):
-            total += cuda.shfl_down_sync(0xFFFFFFFF, total, 16 >> step)
-        if lane == 0 and row < outer:
-            out[row] = total
+        """A warp some rows of the middle."""
+        totals = cuda.local.array(ROWS, dtype=Total)
+        lane, row = cuda.threadIdx.x % 32, cuda.grid(1) // 32 * ROWS
+        for k in range(ROWS):
+            totals[k] = Total(0)
+        for i in range(lane, count, 32):
+            for k in range(ROWS):
+                if row + k < outer:
+                    totals[k] += term(x, y, (row + k) * middle + i)
+        for k in range(ROWS):
+            total = totals[k]
+            for step in range(5):
+                total += cuda.shfl_down_sync(0xFFFFFFFF, total, 16 >> step)
+            if lane == 0 and row + k < outer:
+                out[row + k] = total
 
     @cuda.jit
-    def sum_columns(x, y, out, middle, inner, count, per_part):
+    def sum_columns(x, y, out, middle, inner, count, per_part, n_blocks):
         """A thread a column."""
-        k = cuda.blockIdx.z * THREADS + cuda.threadIdx.x
+        which, part = cuda.blockIdx.x // n_blocks, cuda.blockIdx.y
+        k = cuda.blockIdx.x % n_blocks * THREADS + cuda.threadIdx.x
         if k < inner:
-            part, first = cuda.blockIdx.y, cuda.blockIdx.x * middle
+            i = (which * middle + part * per_part) * inner + k
+            stop = (which * middle + min((part + 1) * per_part, count)) * inner
             total = Total(0)
-            for j in range(part * per_part, min((part + 1) * per_part, count)):
-                total += term(x, y, (first + j) * inner + k)
-            out[(cuda.blockIdx.x * cuda.gridDim.y + part) * inner + k] = total
+            while i + 7 * inner < stop:
+                total += eight(x, y, i, inner)
+                i += 8 * inner
+            while i < stop:
+                total += term(x, y, i)
+                i += inner
+            out[(which * cuda.gridDim.y + part) * inner + k] = total
 
     @cuda.jit
-    def sum_narrow(x, y, out, middle, inner, count, per_part):
-        """A block a part: its threads hold as many rows of `inner` columns as they can."""
+    def sum_narrow(x, y, out, middle, inner, count):
+        """A block a part, which is every n-th tile: its threads hold as many rows of `inner` columns as they can."""
         held = cuda.shared.array(THREADS, dtype=Total)
         thread, part = cuda.threadIdx.x, cuda.blockIdx.y
         n_rows = THREADS // inner
         step = n_rows * inner
         first = cuda.blockIdx.x * middle
-        i = (first + part * per_part) * inner + thread
-        stop = (first + min((part + 1) * per_part, count)) * inner
+        i = first * inner + part * 8 * step + thread
+        stop = (first + count) * inner
         total = Total(0)
         if thread < step:
-            # Eight at a time, so that as many reads are under way.
             while i + 7 * step < stop:
-                a = term(x, y, i) + term(x, y, i + step)
-                b = term(x, y, i + 2 * step) + term(x, y, i + 3 * step)
-                c = term(x, y, i + 4 * step) + term(x, y, i + 5 * step)
-                d = term(x, y, i + 6 * step) + term(x, y, i + 7 * step)
-                total += (a + b) + (c + d)
-                i += 8 * step
-            while i < stop:
-                total += term(x, y, i)
-                i += step
+                total += eight(x, y, i, step)
+                i += cuda.gridDim.y * 8 * step
+            # The last tile may end early.
+            for k in range(8):
+                if i + k * step < stop:
+                    total += term(x, y, i + k * step)
         held[thread] = total
         cuda.syncthreads()
         row = thread // inner
