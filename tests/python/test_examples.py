@@ -13,6 +13,7 @@ SIZES = {
     "heat": ["--size", "64", "--steps", "50"],
     "heat_source": ["--size", "16", "--steps", "20", "--iterations", "40"],
     "histogram": ["--samples", "50001", "--bins", "32"],
+    "maze": ["--size", "8"],
     "mandelbrot": ["--width", "96", "--height", "80", "--limit", "60"],
     "orbits": ["--bodies", "4", "--steps", "16", "--iterations", "150"],
     "projectile": ["--steps", "60", "--iterations", "60"],

@@ -2,7 +2,7 @@
 
 Run one as `python -m gridstride.examples.heat`; `--help` lists its sizes. In reading order: `heat` (a stencil on a
 grid), `mandelbrot` (a loop that ends early), `histogram` (atomics), `box` (particles, structs and functions), `galaxy`
-(every star pulls every other). `gridstride demo` runs `galaxy` and `box`.
+(every star pulls every other), `maze` (a sparse linear system). `gridstride demo` runs `galaxy` and `box`.
 """
 
 import os

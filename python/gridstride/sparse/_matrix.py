@@ -115,6 +115,9 @@ class BsrMatrix:
         self.nnz = int(self.offsets[self.nrow : self.nrow + 1].numpy()[0])
         return self.nnz
 
+    def copy_nnz_async(self) -> None:
+        """Accepted for compatibility: `nnz_sync` reads the number when it is asked for."""
+
     def notify_nnz_changed(self, nnz: int | None = None, nnz_capacity: int | None = None) -> None:
         """To be called after `offsets` or `nnz` were changed by hand: makes room for the blocks.
 

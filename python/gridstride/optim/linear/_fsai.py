@@ -13,6 +13,7 @@ import gridstride as wp
 from gridstride._array import array
 from gridstride.optim.linear import _fsai_kernels as kernels
 from gridstride.optim.linear._operator import LinearOperator
+from gridstride.optim.linear._solver import is_captured
 from gridstride.optim.linear._vectors import numbers, wide
 from gridstride.sparse import BsrMatrix, bsr_copy, bsr_identity, bsr_zeros
 from gridstride.sparse import _build as build
@@ -207,7 +208,7 @@ class _Refit:
         self._read(A)
         self._fit(self.raises)
         self._publish(self.raises)
-        if not (self.raises and not self.validates) and not (self.device.is_cuda and self.device.is_capturing):
+        if not (self.raises and not self.validates) and not is_captured(self.device):
             self.check()
 
     def check(self) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import gridstride as wp
+from gridstride import _host_graph
 from gridstride._array import array
 from gridstride._kernel import Kernel
 from gridstride.optim.linear._operator import LinearOperator, aslinearoperator
@@ -228,11 +229,12 @@ class LinearSolverState:
 
     def _run_unread(self) -> tuple[array, array, array]:
         """The loop that counts on the device. Where the host has the memory too, it looks."""
+        looks = not self.device.is_cuda and not is_captured(self.device)
         self._cur_iter_and_condition.zero_()
         for _ in range(math.ceil(self.maxiter / self._cycle_size)):
             inputs = [self._cycle_size, self._r_norm_sq, self._atol_sq, self._cur_iter_and_condition]
             wp.launch(count_cycle, 1, inputs, device=self.device)
-            if not self.device.is_cuda and not self._cur_iter_and_condition.numpy()[1]:
+            if looks and not self._cur_iter_and_condition.numpy()[1]:
                 break
             self._cycle()
             if isinstance(self.callback, Kernel):
@@ -242,7 +244,7 @@ class LinearSolverState:
 
     def _repeat(self, n: int) -> None:
         """Some cycles; on a GPU as a graph, which is kept for the next ones."""
-        if not self.device.is_cuda or not self.use_cuda_graph or self.device.is_capturing:
+        if not self.device.is_cuda or not self.use_cuda_graph or is_captured(self.device):
             for _ in range(n):
                 self._cycle()
             return
@@ -261,6 +263,11 @@ class LinearSolverState:
 
 def _address(operand: Any) -> Any:
     return operand.array.ptr if isinstance(operand, Vector) else operand
+
+
+def is_captured(device: Any) -> bool:
+    """Whether work on a device becomes part of a graph, so that nothing can be read."""
+    return device.is_capturing if device.is_cuda else _host_graph.active is not None
 
 
 def restart_of(restart: Any) -> int | None:
