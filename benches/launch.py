@@ -86,7 +86,33 @@ def candidates():
     yield "launch, n=4096", large
     yield "recorded, n=1", again
     yield "NumPy add of one element", ufunc
+    yield from numba_style()
     yield from peers()
+
+
+def numba_style():
+    from gridstride.numba import config, cuda
+
+    config.CUDA_LOW_OCCUPANCY_WARNINGS = config.CUDA_WARN_ON_IMPLICIT_COPY = 0
+
+    @cuda.jit
+    def kernel(a, b, c, s, n):
+        i = cuda.grid(1)
+        c[i] = a[i] + s * b[i] + n
+
+    hosts = [np.zeros(8, np.float32) for _ in range(3)]
+    arrays = [cuda.to_device(host) for host in hosts]
+
+    def indexed(n):
+        for _ in range(n):
+            kernel[1, 1](*arrays, 2.0, 3)
+
+    def of_numpy(n):
+        for _ in range(n):
+            kernel[1, 1](*hosts, 2.0, 3)
+
+    yield "kernel[1, 1](…), device arrays", indexed
+    yield "kernel[1, 1](…), NumPy arrays", of_numpy
 
 
 def peers():

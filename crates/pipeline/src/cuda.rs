@@ -162,6 +162,7 @@ fn ptx_options(special: CudaSpecialization, sm: u32, ptx: u32) -> PtxOptions {
         strided: special.strided,
         few_threads: special.few_threads,
         max_threads: if special.max_threads == 0 { default.max_threads } else { special.max_threads },
+        is_function: false,
     }
 }
 

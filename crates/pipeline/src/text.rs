@@ -21,13 +21,23 @@ pub enum Stage {
     Explain,
     /// What a GPU's driver is given.
     Ptx,
+    /// A kernel whose first parameter is the result, as a function for other compilers.
+    PtxFunction,
     /// As `Explain`, on a GPU.
     ExplainCuda,
 }
 
 impl Stage {
-    pub const ALL: [Stage; 7] =
-        [Stage::Typed, Stage::Optimized, Stage::Llvm, Stage::Assembly, Stage::Explain, Stage::Ptx, Stage::ExplainCuda];
+    pub const ALL: [Stage; 8] = [
+        Stage::Typed,
+        Stage::Optimized,
+        Stage::Llvm,
+        Stage::Assembly,
+        Stage::Explain,
+        Stage::Ptx,
+        Stage::PtxFunction,
+        Stage::ExplainCuda,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -37,6 +47,7 @@ impl Stage {
             Stage::Assembly => "assembly",
             Stage::Explain => "explain",
             Stage::Ptx => "ptx",
+            Stage::PtxFunction => "ptx-function",
             Stage::ExplainCuda => "explain-cuda",
         }
     }
@@ -96,6 +107,7 @@ pub fn text(
             Ok(lines(&unit, &codegen::explain(unit.code().unwrap_or(&unit.module), unit.kernel, &options)))
         }
         Stage::Ptx => nvptx::compile(&unit.module, unit.kernel, &ptx).map(|ptx| ptx.text).map_err(TextError::Code),
+        Stage::PtxFunction => nvptx::compile_function(&unit.module, unit.kernel, &ptx).map_err(TextError::Code),
         Stage::ExplainCuda => Ok(lines(&unit, &nvptx::explain(&unit.module, unit.kernel, &ptx))),
         Stage::Typed | Stage::Optimized => Ok(unit.module.to_string()),
     }

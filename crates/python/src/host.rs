@@ -348,7 +348,13 @@ impl Host for LiveHost<'_> {
     }
 
     fn device_array(&self, object: ObjectId) -> Option<(Type, u64, Vec<u64>)> {
-        let object = self.object(object);
+        let mut object = self.object(object);
+        if object.cast::<crate::array::Array>().is_err() {
+            object.getattr_opt(intern!(self.py, "__cuda_array_interface__")).ok()??;
+            // The description alone is looked at: the program's object keeps the memory.
+            let module = self.py.import(intern!(self.py, "gridstride.numba.cuda._interface")).ok()?;
+            object = module.call_method1(intern!(self.py, "as_cuda_array"), (object,)).ok()?;
+        }
         let array = object.cast::<crate::array::Array>().ok()?.get();
         let (elem, rank) = array.ty().as_array()?;
         let extents = array.descriptor[1..].iter().take(rank as usize).copied().collect();

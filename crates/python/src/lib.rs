@@ -88,7 +88,8 @@ pub(crate) fn cuda_code_of<'py>(
     let signature = kernel.get().signature(&types);
     let options_on = CompileOptions::read(options)?.on(launch::Device::Cuda(device.ordinal));
     let key = UnitKey { options: options_on, rank: checked_rank(rank)? };
-    let cuda = plan::CudaKey::usual(device.ordinal, pack::Layout::BEST);
+    let registers = options::registers(options)?;
+    let cuda = plan::CudaKey { registers, ..plan::CudaKey::usual(device.ordinal, pack::Layout::BEST) };
     signature.variants.cuda_code(kernel, &types, key, cuda, options)
 }
 

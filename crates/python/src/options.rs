@@ -101,6 +101,12 @@ impl CompileOptions {
     }
 }
 
+/// Registers of a thread at most that options ask for, `max_registers`; 0 for any number.
+pub(crate) fn registers(options: Option<&Bound<'_, PyDict>>) -> PyResult<u32> {
+    let found = options.map(|options| options.get_item(intern!(options.py(), "max_registers"))).transpose()?.flatten();
+    found.filter(|value| !value.is_none()).map_or(Ok(0), |value| value.extract())
+}
+
 /// The disk cache that options name: `cache_dir` where it is given (None: no cache), else the user's own. A directory
 /// that must not be trusted gives one warning and no cache.
 pub(crate) fn disk_cache(py: Python<'_>, options: Option<&Bound<'_, PyDict>>) -> PyResult<Option<DiskCache>> {

@@ -51,12 +51,14 @@ pub(crate) struct CudaKey {
     pub(crate) has_few_threads: bool,
     /// Threads of a block; 0 for what the compiler takes.
     pub(crate) block: u32,
+    /// Registers of a thread at most; 0 for as many as the code wants.
+    pub(crate) registers: u32,
 }
 
 impl CudaKey {
     /// A launch that asks for nothing special.
     pub(crate) fn usual(ordinal: u32, layout: Layout) -> CudaKey {
-        CudaKey { ordinal, layout, is_strided: false, has_few_threads: false, block: 0 }
+        CudaKey { ordinal, layout, is_strided: false, has_few_threads: false, block: 0, registers: 0 }
     }
 }
 
@@ -258,7 +260,7 @@ impl Variants {
             strided: cuda.is_strided,
             few_threads: cuda.has_few_threads,
             max_threads: cuda.block,
-            max_registers: 0,
+            max_registers: cuda.registers,
         };
         if cuda.has_few_threads && !pipeline::jams(&unit, special, device.properties.sm) {
             // The same code as for launches of many.

@@ -1,6 +1,7 @@
 """Functions, arrays and texts as values: closures that are passed on, arrays that a kernel makes or captures."""
 
 import pickle
+import re
 from enum import Enum
 
 import numpy as np
@@ -270,3 +271,47 @@ def test_repeated_launches_notice_other_arguments():
     assert strided.copy_to_host().tolist() == [7, 0, 7, 0]
     with pytest.raises(TypeError):
         launch(a)
+
+
+def test_device_functions_are_compiled_for_other_compilers():
+    def scaled(x, y):
+        return x * y + 1
+
+    ptx, result = cuda.compile(scaled, (types.int32, types.float32))
+    assert result == types.float64
+    assert re.search(r"\.visible \.func\s+\(\.param \.b64 func_retval0\) scaled\(", ptx)
+    assert ".entry" not in ptx and ".local" not in ptx
+    ptx, result = cuda.compile(scaled, types.int32(types.int32, types.int32), abi_info={"abi_name": "_Z1fii"})
+    assert result == types.int32 and "func_retval0) _Z1fii(" in ptx
+    ptx, _ = cuda.compile_ptx(scaled, types.int32(types.int32, types.int32), device=True)
+    assert "scaled_param_2" in ptx and "st.b32" in ptx
+
+    def first(values):
+        values[0] = values[1]
+
+    ptx, result = cuda.compile(first, types.void(types.CPointer(types.float32)))
+    assert result == types.none and "ld.global.b32" in ptx
+    with pytest.raises(TypeError, match="void return type"):
+        cuda.compile_ptx(scaled, (types.int32, types.int32))
+    with pytest.raises(NotImplementedError, match="Unsupported ABI"):
+        cuda.compile(scaled, (types.int32, types.int32), abi="fastcall")
+
+
+def test_hints_for_caches_are_plain_accesses():
+    @cuda.jit
+    def kernel(a, out):
+        i = cuda.grid(1)
+        cuda.stcs(out, i, cuda.ldca(a, i) + cuda.ldcg(a, 0))
+
+    out = np.zeros(2)
+    kernel[1, 2](np.array([1.0, 2.0]), out)
+    assert out.tolist() == [2, 3]
+
+
+def test_captured_arrays_are_constants():
+    @cuda.jit
+    def kernel(a):
+        TABLE[0, 0] = a[0]
+
+    with pytest.raises(errors.TypingError, match="this array is a constant"):
+        kernel[1, 1](np.zeros(1))

@@ -320,13 +320,14 @@ fn load_extents<'c>(
 fn load_arguments<'c>(lowering: &mut Lowering<'c, '_>, args: PointerValue<'c>, options: &PtxOptions) -> Result<()> {
     let mut offset = 0;
     let func = lowering.func;
-    for &param in &func.region(func.body).params {
+    for (index, &param) in func.region(func.body).params.iter().enumerate() {
         let ty = func.ty(param);
+        let is_result = options.is_function && super::RETURNED.contains(&func.params[index].name.as_str());
         let at = lowering.at_byte(args, offset)?;
         let mut value = lowering.of_memory(at, ty)?;
         if let Lowered::Leaves(leaves) = &mut value {
             for (leaf, place) in leaves.iter_mut().zip(ty.leaves()) {
-                if place.kind == LeafKind::Pointer {
+                if place.kind == LeafKind::Pointer && !is_result {
                     *leaf = in_device_memory(lowering, as_pointer(*leaf)?, options.aligned)?.into();
                 }
             }

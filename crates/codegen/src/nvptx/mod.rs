@@ -18,11 +18,13 @@ mod coarsen;
 mod entry;
 mod exact;
 mod explain;
+mod function;
 mod host;
 mod prepare;
 mod shape;
 
 pub use explain::explain;
+pub use function::{RETURNED, compile_function};
 pub use prepare::jams;
 pub use shape::{Geometry, Shape, has_few_threads};
 
@@ -62,6 +64,8 @@ pub struct PtxOptions {
     pub few_threads: bool,
     /// Most threads that a block will have.
     pub max_threads: u32,
+    /// It is made a function that others call: the first argument is memory of the thread, for the result.
+    pub is_function: bool,
 }
 
 impl Default for PtxOptions {
@@ -75,6 +79,7 @@ impl Default for PtxOptions {
             strided: false,
             few_threads: false,
             max_threads: shape::MAX_THREADS,
+            is_function: false,
         }
     }
 }

@@ -277,6 +277,15 @@ fn array_method(
 
 /// Writes that the walk does not know: `a[i:j] = x`, `a[:] = b`, a record as a whole.
 pub(crate) fn write(lower: &mut Lower<'_, '_>, place: &Place, value: &Operand, span: Span) -> Result<bool> {
+    let target = match place {
+        Place::Memory(access) => Some(access.array),
+        Place::Operand(operand) => operand.as_value(),
+        _ => None,
+    };
+    if target.is_some_and(|array| lower.constants.contains(&array)) {
+        let report = lower.report("not-assignable", span, "this array is a constant: the kernel takes it from outside");
+        return Err(lower.emit(report.help("pass it to the kernel as an argument, or write to `.copy()` of it")));
+    }
     if let (Place::Memory(access), Some(source)) = (place, lower.type_of(value).filter(|ty| ty.is_array())) {
         return nested(lower, access, value, source, span);
     }

@@ -25,7 +25,29 @@ pub(super) const ROWS: &[Row] = &[
     row("cuda.atomic.dec", CELL, |lower, call| wrapped(lower, call, false)),
     row("cuda.atomic.cas", "ary, idx, old, val", compare_and_swap),
     row("cuda.atomic.compare_and_swap", "ary, old, val", compare_and_swap_first),
+    // Hints for caches: plain loads and stores, which give the same values.
+    row("cuda.ldca", "ary, idx", load),
+    row("cuda.ldcg", "ary, idx", load),
+    row("cuda.ldcs", "ary, idx", load),
+    row("cuda.ldlu", "ary, idx", load),
+    row("cuda.ldcv", "ary, idx", load),
+    row("cuda.stcg", "ary, idx, value", store),
+    row("cuda.stcs", "ary, idx, value", store),
+    row("cuda.stwb", "ary, idx, value", store),
+    row("cuda.stwt", "ary, idx, value", store),
 ];
+
+fn load(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
+    let access = cell(lower, call, call.arg(0), call.arg(1))?;
+    Ok(Operand::Value(lower.load(&access)))
+}
+
+fn store(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
+    let access = cell(lower, call, call.arg(0), call.arg(1))?;
+    let value = lower.value_as(&call.arg(2).operand, access.ty, call.arg(2).span)?;
+    lower.store(&access, value);
+    Ok(Operand::NONE)
+}
 
 /// The cell and the value, where the array's element type is one that the operation is for.
 fn place(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<(Access, Scalar, Value)> {

@@ -254,6 +254,7 @@ fn constant_of(lower: &mut Lower<'_, '_>, object: ObjectId, most: u64) -> Option
     let span = lower.span;
     let array = blocks::own(lower, span, Op::LocalArray, &shape, elem, blocks::MAX_LOCAL_BYTES).ok()?;
     let target = lower.value(&array, span).ok()?;
+    lower.constants.push(target);
     for (number, item) in leaves.chunks(elem.n_leaves().max(1)).enumerate() {
         let mut rest = number as u64;
         let mut indices = Vec::new();

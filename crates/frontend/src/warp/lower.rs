@@ -118,6 +118,8 @@ pub(crate) struct Lower<'u, 'h> {
     pub(crate) reads: Rc<Vec<(String, u32)>>,
     /// Where the language has 0 for a name that no path has set: the names that the body sets.
     pub(crate) own: Vec<String>,
+    /// Arrays from outside that are constants: nothing may write to them.
+    pub(crate) constants: Vec<Value>,
     /// Parameters passed by reference: what they hold at the end goes back to the caller, after the results.
     pub(crate) refs: Vec<(String, Type)>,
     /// What the last call of a function left in such parameters, by their number; taken by `call`.

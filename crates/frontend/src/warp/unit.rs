@@ -302,6 +302,7 @@ impl<'h> Unit<'h> {
             is_kernel,
             reads: Rc::default(),
             own: Vec::new(),
+            constants: Vec::new(),
             refs: Vec::new(),
             written: Vec::new(),
             returns: None,

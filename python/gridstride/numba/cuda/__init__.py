@@ -28,6 +28,7 @@ from gridstride.numba.cuda._arrays import (
     device_array_like,
     to_device,
 )
+from gridstride.numba.cuda._declared import ExternFunction, declare_device
 from gridstride.numba.cuda._devices import (
     close,
     current_context,
@@ -67,7 +68,7 @@ from gridstride.numba.cuda._streams import (
     stream,
 )
 from gridstride.numba.cuda.args import In, InOut, Out
-from gridstride.numba.cuda.dispatcher import declare_device, jit
+from gridstride.numba.cuda.dispatcher import jit
 from gridstride.numba.types import *  # noqa: F403
 
 # Names of the kernel language: `grid`, `threadIdx`, `shared`, `atomic`, `float4` …
@@ -83,6 +84,13 @@ if _TYPE_CHECKING:
 
 from gridstride.numba.cuda import _arrays as devicearray  # noqa: E402
 from gridstride.numba.cuda import _compile, dispatcher, extending, fp16, libdevice, random  # noqa: E402
+from gridstride.numba.cuda._compile import (  # noqa: E402
+    compile,
+    compile_all,
+    compile_for_current_device,
+    compile_ptx,
+    compile_ptx_for_current_device,
+)
 from gridstride.numba.cuda._reduce import Reduce  # noqa: E402
 from gridstride.numba.cuda._ufuncs import guvectorize, vectorize  # noqa: E402
 

@@ -41,7 +41,7 @@ FUNCTIONS = """
 grid gridsize syncthreads syncthreads_count syncthreads_and syncthreads_or syncwarp threadfence threadfence_block
 threadfence_system nanosleep shfl_sync shfl_up_sync shfl_down_sync shfl_xor_sync all_sync any_sync eq_sync ballot_sync
 match_any_sync match_all_sync activemask lanemask_lt popc clz ffs brev selp fma cbrt threadIdx blockIdx blockDim gridDim
-laneid
+laneid ldca ldcg ldcs ldlu ldcv stcg stcs stwb stwt
 """
 NAMES: dict[str, Any] = {name: Builtin(f"cuda.{name}") for name in FUNCTIONS.split()}
 NAMES["warpsize"] = 32

@@ -114,6 +114,7 @@ class Dispatcher(_native.Function):
                 "check_finite": False,
                 "fast_math": bool(self.targetoptions.get("fastmath")),
                 "max_unroll": settings.max_unroll,
+                "max_registers": self.targetoptions.get("max_registers"),
                 "cache_dir": settings.cache_dir(),
             }
             self._stamp = stamp
@@ -471,15 +472,3 @@ def _deprecated(name: str) -> Exception:
     return DeprecationError(
         f"Deprecated keyword argument `{name}`. Signatures should be passed as the first positional argument."
     )
-
-
-def declare_device(name: str, sig: Any, link: Any = None, use_cooperative: bool = False, abi: str = "numba") -> Any:
-    """Functions of other compilers cannot run on the CPU device: raises `NotImplementedError` when called."""
-    arguments, result = _signatures.normalize(sig)
-    if result is None:
-        raise TypeError("Return type must be provided for device declarations")
-
-    def declared(*args: Any) -> Any:
-        raise NotImplementedError(f"`{name}` is code for a GPU, which cannot run on the device `cpu`")
-
-    return declared
