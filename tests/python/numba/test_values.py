@@ -290,7 +290,7 @@ def test_device_functions_are_compiled_for_other_compilers():
         values[0] = values[1]
 
     ptx, result = cuda.compile(first, types.void(types.CPointer(types.float32)))
-    assert result == types.none and "ld.global.b32" in ptx
+    assert result == types.none and "ld.b32" in ptx
     with pytest.raises(TypeError, match="void return type"):
         cuda.compile_ptx(scaled, (types.int32, types.int32))
     with pytest.raises(NotImplementedError, match="Unsupported ABI"):
