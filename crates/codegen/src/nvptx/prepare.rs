@@ -2,7 +2,7 @@
 //!
 //! In: an optimized module. Out: the same, with loops in the form that a GPU runs fastest: those over the thread's own
 //! arrays written out, those over all other threads without a test, for two threads at once, what a warp reads together
-//! by way of shared memory, reads several rounds at a time and not behind branches, and indices in 64 bits.
+//! by way of shared memory, reads several rounds at a time and not behind branches, indices in 64 bits, and sums at one place a warp at a time.
 
 use super::{PtxOptions, exact};
 use ir::{FuncRef, Function, FunctionKind, Module};
@@ -29,7 +29,7 @@ pub(super) struct Target<'a> {
 }
 
 /// In this order. From `stage_reads` on a kernel over threads has ops over blocks: a GPU's threads are in such anyway.
-pub(super) const STEPS: [Step; 9] = [
+pub(super) const STEPS: [Step; 10] = [
     Step {
         run: |func, _| transform::unroll_own_arrays(func),
         says: Says::Loop("is written out, so that the thread's own arrays are in registers"),
@@ -48,6 +48,7 @@ pub(super) const STEPS: [Step; 9] = [
     Step { run: stage_reads, says: Says::Loop("a warp reads for all of its threads, through shared memory") },
     Step { run: batch_reads, says: Says::Loop("reads for several rounds at a time") },
     Step { run: |func, _| transform::widen_indices(func), says: Says::Nothing },
+    Step { run: sum_in_warps, says: Says::Nothing },
 ];
 
 /// The module for a GPU, and how many threads of the launch a thread of its kernel runs.
@@ -109,6 +110,13 @@ fn jam(func: &mut Function, target: &Target) -> Changed {
 
 fn batch_reads(func: &mut Function, target: &Target) -> Changed {
     transform::batch_reads(func, !target.fast_math && exact::is_checked(target.options.sm))
+}
+
+fn sum_in_warps(func: &mut Function, target: &Target) -> Changed {
+    match (func.kind, target.options.max_threads / 32) {
+        (FunctionKind::Kernel, 1..) => transform::sum_in_warps(func, target.options.rank),
+        _ => Changed(false),
+    }
 }
 
 fn stage_reads(func: &mut Function, target: &Target) -> Changed {
