@@ -6,9 +6,12 @@ from typing import Any
 
 import gridstride as wp
 from gridstride import _native
-from gridstride.sparse import _build, _merge
+from gridstride._array import array
+from gridstride.sparse import _build, _functions, _merge
 from gridstride.sparse._create import bsr_zeros
 from gridstride.sparse._matrix import BsrMatrix, block_type_from, run, split
+
+row_end = _functions.row_end
 
 
 @wp.kernel(enable_backward=False)
@@ -80,6 +83,40 @@ def piece_room(
     else:
         first = row * merged_down
         room[row] = (offsets[wp.min(first + merged_down, n_rows)] - offsets[first]) * split_across
+
+
+@wp.kernel(enable_backward=False)
+def transpose_rows(
+    nrow: int,
+    ncol: int,
+    offsets: wp.array(dtype=int),
+    row_counts: wp.array(dtype=int),
+    columns: wp.array(dtype=int),
+    target_offsets: wp.array(dtype=int),
+    target_columns: wp.array(dtype=int),
+    order: wp.array(dtype=int),
+):
+    """Counts each column's blocks, then puts each block where its column's turn is, in one thread.
+
+    Gustavson (1978), algorithm HALFPERM; `target_offsets` is zero before.
+    """
+    for row in range(nrow):
+        for block in range(offsets[row], row_end(row, offsets, row_counts)):
+            after = wp.uint32(columns[wp.uint32(block)] + 1)
+            target_offsets[after] = target_offsets[after] + 1
+    for column in range(ncol):
+        target_offsets[column + 1] = target_offsets[column + 1] + target_offsets[column]
+    for row in range(nrow):
+        for block in range(offsets[row], row_end(row, offsets, row_counts)):
+            column = wp.uint32(columns[wp.uint32(block)])
+            at = target_offsets[column]
+            target_columns[wp.uint32(at)] = row
+            order[wp.uint32(at)] = block
+            target_offsets[column] = at + 1
+    # Each offset has become the next one.
+    for k in range(ncol):
+        target_offsets[ncol - k] = target_offsets[ncol - k - 1]
+    target_offsets[0] = 0
 
 
 def bsr_copy(
@@ -298,11 +335,29 @@ def bsr_set_transpose(dest: BsrMatrix, src: Any, topology: str | None = None) ->
     if topology != "compact" and (dest.nrow, dest.ncol) != size:
         raise ValueError(f"with topology={topology!r} dest keeps its {dest.nrow} x {dest.ncol} blocks, not {size}")
     source, source_values = matrix.scalar_values.transpose((0, 2, 1)), matrix.values
+    if topology == "compact" and not matrix.device.is_cuda:
+        _transpose_on_host(dest, matrix, scale, source)
+        return
     rows, columns = matrix.columns[: matrix.nnz], matrix.uncompress_rows()
     if matrix is dest and rows.size:
         rows = wp.clone(rows)
     dest.nrow, dest.ncol = size
     groups = _build.coalesce(dest, rows, columns, topology, by_column=True)
-    grad = source_values.requires_grad
-    _build.ready_values(dest, dest.nnz, grad, fresh=dest.values is source_values)
+    _build.ready_values(dest, dest.nnz, source_values.requires_grad, fresh=dest.values is source_values)
     _build.gather_values(dest, groups, source, scale)
+
+
+def _transpose_on_host(dest: BsrMatrix, matrix: BsrMatrix, scale: float, source: array) -> None:
+    """Without a sort: the blocks are in order already, row by row."""
+    n, device = matrix.nnz, matrix.device
+    offsets = wp.zeros(matrix.ncol + 1, dtype=int, device=device)
+    columns, order = wp.empty(n, dtype=int, device=device), wp.full(n, -1, dtype=int, device=device)
+    given = [matrix.nrow, matrix.ncol, *_merge.structure(matrix)]
+    run(transpose_rows, 1, [*given, offsets, columns, order], device)
+    requires_grad, is_own = matrix.requires_grad, dest.values is matrix.values
+    dest.nrow, dest.ncol = matrix.ncol, matrix.nrow
+    _merge.adopt(dest, offsets, columns, "compact")
+    _build.ready_values(dest, n, requires_grad, fresh=is_own)
+    if n:
+        inputs = [dest.scalar_type(scale), order, source]
+        wp.launch(_merge.take_blocks, n, inputs, [dest.scalar_values], device=device)
