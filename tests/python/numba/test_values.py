@@ -10,6 +10,8 @@ import pytest
 from gridstride.numba import cuda, errors, jit, types
 from gridstride.numba._dtypes import carray
 from gridstride.numba.cuda import extending
+from gridstride.numba.cuda._arrays import DeviceNDArray
+from gridstride.numba.cuda.kernels.transpose import transpose
 
 TABLE = np.array([[1, 2, 3], [4, 5, 6]], np.int32)
 SEVERAL = (np.array([1.0, 2.0]), np.array([[3.0], [4.0]]))
@@ -232,6 +234,37 @@ def test_kernels_are_pickled_with_what_they_use():
     assert factorial(4.9) == 24
     data = pickle.dumps(kernel)
     assert pickle.loads(data) is pickle.loads(data)
+
+
+def test_configured_launches_are_pickled():
+    launch = pickle.loads(pickle.dumps(make(0.5)[1, 1]))
+    a = np.array([16.0])
+    launch(a, 0)
+    assert a[0] == 4.5
+
+
+def test_types_by_name():
+    @cuda.jit
+    def kernel(out):
+        tile = cuda.shared.array(2, dtype="float32")
+        mine = cuda.local.array(1, "int16")
+        mine[0] = 7
+        tile[cuda.threadIdx.x] = 0.1
+        cuda.syncthreads()
+        out[cuda.threadIdx.x] = tile[1 - cuda.threadIdx.x] + mine[0]
+
+    out = np.zeros(2)
+    kernel[1, 2](out)
+    assert (out == np.float32(0.1) + 7.0).all()
+
+
+def test_device_arrays_by_shape_and_transposed():
+    memory = cuda.to_device(np.arange(6.0))
+    a = DeviceNDArray(shape=(2, 3), strides=(24, 8), dtype=np.float64, gpu_data=memory)
+    assert a.dtype == np.dtype(np.float64) and (a.copy_to_host() == [[0, 1, 2], [3, 4, 5]]).all()
+    assert (transpose(a).copy_to_host() == [[0, 3], [1, 4], [2, 5]]).all()
+    whole = np.arange(33 * 70, dtype=np.int32).reshape(33, 70)
+    assert (transpose(whole).copy_to_host() == whole.T).all()
 
 
 def test_the_signature_that_fits_best_is_taken():

@@ -52,13 +52,24 @@ class DeviceNDArray(_native.Array):
     __cuda_memory__ = True
     _memory: np.ndarray[Any, Any]
 
-    def __new__(cls, host: np.ndarray[Any, Any], dtype: Any = None, stream: Any = 0) -> DeviceNDArray:
+    def __new__(
+        cls,
+        host: Any = None,
+        dtype: Any = None,
+        stream: Any = 0,
+        shape: Any = None,
+        strides: Any = None,
+        gpu_data: Any = None,
+    ) -> DeviceNDArray:
+        """Over memory that `host` describes; as numba-cuda's, by shape, strides, dtype and perhaps memory there is."""
+        if shape is not None or not isinstance(host, np.ndarray):
+            host = _memory.of_shape(host if shape is None else shape, strides, np.dtype(dtype), gpu_data)
         elem = _dtypes.from_native_dtype(host.dtype)
         shape, strides = (host.shape, host.strides) if host.ndim else ((1,), (host.itemsize,))
         address = host.__array_interface__["data"][0]
         self = super().__new__(cls, elem, address, shape, strides, _memory.place(host), host)
         self._memory = host
-        self._dtype = host.dtype if dtype is None else dtype
+        self._dtype = host.dtype if dtype is None else np.dtype(dtype)
         self.stream = stream
         return self
 

@@ -48,6 +48,9 @@ class LaunchConfiguration(_native.BlockLauncher):
         self.is_small = grid[0] * grid[1] * grid[2] < _FEW_BLOCKS
         return self
 
+    def __reduce__(self) -> Any:
+        return _configured, (self.dispatcher, self.griddim, self.blockdim, self.stream, self.sharedmem)
+
     def warn(self) -> None:
         """Warns of a grid that cannot fill a GPU."""
         if not config.CUDA_LOW_OCCUPANCY_WARNINGS or config.ENABLE_CUDASIM:
@@ -55,6 +58,10 @@ class LaunchConfiguration(_native.BlockLauncher):
         n_blocks = self.griddim[0] * self.griddim[1] * self.griddim[2]
         text = f"Grid size {n_blocks} will likely result in GPU under-utilization due to low occupancy."
         warnings.warn(NumbaPerformanceWarning(text), stacklevel=3)
+
+
+def _configured(dispatcher: Any, *configuration: Any) -> LaunchConfiguration:
+    return LaunchConfiguration(dispatcher, *configuration)
 
 
 class ForAll:

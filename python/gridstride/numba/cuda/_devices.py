@@ -128,11 +128,68 @@ class Context:
 
     def memalloc(self, bytesize: int) -> Any:
         """Bytes of device memory."""
-        return np.empty(bytesize, np.uint8)
+        from gridstride.numba.cuda._arrays import device_array
+
+        return device_array(bytesize, np.uint8) if gpu() is not None else np.empty(bytesize, np.uint8)
 
     def memhostalloc(self, bytesize: int, mapped: bool = False, portable: bool = False, wc: bool = False) -> Any:
         """Bytes of host memory that devices use in place."""
-        return np.empty(bytesize, np.uint8)
+        from gridstride.numba.cuda._host_arrays import mapped_array
+
+        return mapped_array(bytesize, np.uint8)
+
+    def memallocmanaged(self, bytesize: int, attach_global: bool = True) -> Any:
+        """Bytes of memory that moves to where it is used."""
+        from gridstride.numba.cuda._host_arrays import managed_array
+
+        return managed_array(bytesize, np.uint8)
+
+    @property
+    def handle(self) -> int:
+        """The driver's context; 0 on the CPU device."""
+        ordinal = gpu()
+        return 0 if ordinal is None else _native.cuda_context(ordinal)
+
+    def create_stream(self) -> Any:
+        """A new stream."""
+        from gridstride.numba.cuda import _streams
+
+        return _streams.stream()
+
+    def create_external_stream(self, ptr: int) -> Any:
+        """A stream that another library made."""
+        from gridstride.numba.cuda import _streams
+
+        return _streams.external_stream(ptr)
+
+    def get_default_stream(self) -> Any:
+        """The stream that calls without a stream use."""
+        from gridstride.numba.cuda import _streams
+
+        return _streams.default_stream()
+
+    def get_legacy_default_stream(self) -> Any:
+        """CUDA's stream that waits for all others."""
+        from gridstride.numba.cuda import _streams
+
+        return _streams.legacy_default_stream()
+
+    def get_per_thread_default_stream(self) -> Any:
+        """CUDA's default stream of the calling thread."""
+        from gridstride.numba.cuda import _streams
+
+        return _streams.per_thread_default_stream()
+
+    def create_event(self, timing: bool = True) -> Any:
+        """A new event."""
+        from gridstride.numba.cuda import _streams
+
+        return _streams.event(timing)
+
+    @property
+    def deallocations(self) -> Any:
+        """Memory that waits to be freed: none, freed memory goes back at once."""
+        return _NONE_PENDING
 
     def reset(self) -> None:
         """Accepted: what is on the CPU device lives as long as it is used."""
@@ -155,6 +212,19 @@ class Context:
 
     def __repr__(self) -> str:
         return "<CUDA context of device 0>"
+
+
+class _Pending:
+    """Memory that waits to be freed: none ever does."""
+
+    def __len__(self) -> int:
+        return 0
+
+    def clear(self) -> None:
+        """Nothing is to be freed."""
+
+
+_NONE_PENDING = _Pending()
 
 
 class _DeviceList:

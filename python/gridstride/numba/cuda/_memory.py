@@ -76,6 +76,22 @@ def description(memory: np.ndarray[Any, Any], dtype: np.dtype[Any], stream: Any)
     }
 
 
+def of_shape(shape: Any, strides: Any, dtype: np.dtype[Any], memory: Any) -> np.ndarray[Any, Any]:
+    """An array of a shape, over the bytes of a device array or over new memory."""
+    shape = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
+    if memory is None:
+        n_bytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        if strides is not None and n_bytes:
+            n_bytes = sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)) + dtype.itemsize
+        raw = allocate(np.empty(n_bytes, np.uint8))
+    else:
+        raw = reshaped(memory._memory, memory._memory.size)
+        if raw is None:
+            raise ValueError("the memory of a device array must lie in one piece")
+        raw = raw.view(np.uint8)
+    return np.ndarray(shape, dtype, raw, 0, strides)
+
+
 def reshaped(memory: np.ndarray[Any, Any], shape: Any, order: Any = "C") -> np.ndarray[Any, Any] | None:
     """The same memory in another shape; None where that needs a copy, which the host cannot make of a GPU's memory."""
     if memory.flags["C_CONTIGUOUS"] and order == "C" or memory.flags["F_CONTIGUOUS"] and order == "F":

@@ -135,8 +135,8 @@ class DUFunc:
 
     def __init__(self, function: Callable[..., Any], signatures: Any) -> None:
         self.__name__ = function.__name__
-        self.py_func = function
         self.core = function if isinstance(function, Dispatcher) else jit(function, device=True)
+        self.py_func = self.core.py_func
         self.nin = self.core.py_func.__code__.co_argcount
         self.nout = 1
         self.nargs = self.nin + 1
@@ -248,6 +248,9 @@ class DUFunc:
         if array.size == 1:
             return array[0]
         return Reduce(self.core)(array[:-1], init=array[array.size - 1], stream=stream)
+
+    def __reduce__(self) -> Any:
+        return DUFunc, (self.core, [loop.signature for loop in self.loops])
 
     def __repr__(self) -> str:
         return f"<DUFunc {self.__name__}>"

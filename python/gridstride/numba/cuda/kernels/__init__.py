@@ -1,0 +1,1 @@
+"""`numba.cuda.kernels`: whole algorithms over device arrays."""
