@@ -39,7 +39,9 @@ impl Fabric {
             ("indexedfabricarray", [(_, base), _]) => {
                 Fabric::of(*base).map(|fabric| Fabric { is_indexed: true, ..fabric })
             }
-            ("fabricarray", [_, _, (_, element), _]) => Some(Fabric { array: *element, is_indexed: false }),
+            ("fabricarray", [_, _, (_, element), _]) if element.is_array() => {
+                Some(Fabric { array: *element, is_indexed: false })
+            }
             ("fabricarray", [_, _, _, (_, element), _]) => {
                 Some(Fabric { array: Type::array(element.as_array()?.0, 2), is_indexed: false })
             }
