@@ -123,14 +123,14 @@ class Function(_native.Function):
                 return _called.result(_native.call(*_map.with_functions(self, args)), args)
             return _called.result(_native.call(self, args), args)
         except _native.CompileError as error:
-            if len(self.overloads) == 1 and all(map(_called.is_of_python, error.diagnostics)):
-                return self.func(*args)
-            if error.diagnostics[0][0] != "no-overload":
-                raise
-            made = type(error)(text)
-            made.diagnostics = error.diagnostics
-            made.__notes__ = [str(error)]
-            raise made from None
+            if len(self.overloads) > 1 or not all(map(_called.is_of_python, error.diagnostics)):
+                if error.diagnostics[0][0] != "no-overload":
+                    raise
+                made = type(error)(text)
+                made.diagnostics = error.diagnostics
+                made.__notes__ = [str(error)]
+                raise made from None
+        return self.func(*args)
 
     def __repr__(self) -> str:
         return f"<Function {self.__name__}({', '.join(self._annotations)})>"
