@@ -44,6 +44,7 @@ use ir::{FuncRef, Function, FunctionKind, InstId, Module, Op};
 use llvm_sys::support::LLVMParseCommandLineOptions;
 use std::collections::HashSet;
 use std::sync::OnceLock;
+use transform::exits::{all, is_loop};
 
 /// What a kernel's code is specialized for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -159,8 +160,8 @@ pub(crate) struct Device<'c> {
 pub fn compile(module: &Module, kernel: FuncRef, options: &PtxOptions) -> Result<Ptx> {
     let ctx = Context::create();
     let machine = target_machine(options)?;
-    let (llvm, facts) = build(&ctx, &machine, module, kernel, options)?;
-    optimize(&llvm, &machine)?;
+    let (llvm, facts, level) = build(&ctx, &machine, module, kernel, options)?;
+    optimize(&llvm, &machine, level)?;
     let text = machine
         .write_to_memory_buffer(&llvm, FileType::Assembly)
         .map_err(|error| Error::llvm("PTX", error.to_string()))?;
@@ -173,9 +174,9 @@ pub fn compile(module: &Module, kernel: FuncRef, options: &PtxOptions) -> Result
 pub fn llvm_text(module: &Module, kernel: FuncRef, options: &PtxOptions, optimized: bool) -> Result<String> {
     let ctx = Context::create();
     let machine = target_machine(options)?;
-    let (llvm, _) = build(&ctx, &machine, module, kernel, options)?;
+    let (llvm, _, level) = build(&ctx, &machine, module, kernel, options)?;
     if optimized {
-        optimize(&llvm, &machine)?;
+        optimize(&llvm, &machine, level)?;
     }
     Ok(llvm.print_to_string().to_string())
 }
@@ -219,14 +220,25 @@ fn target_machine(options: &PtxOptions) -> Result<TargetMachine> {
         .ok_or_else(|| Error::llvm("target machine", cpu))
 }
 
-fn optimize(llvm: &LlvmModule<'_>, machine: &TargetMachine) -> Result<()> {
+/// How much LLVM is asked to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Level {
+    /// For code without loops, in which our own passes have left LLVM's dearer ones nothing to find.
+    Straight,
+    Full,
+}
+
+fn optimize(llvm: &LlvmModule<'_>, machine: &TargetMachine, level: Level) -> Result<()> {
     let options = PassBuilderOptions::create();
     options.set_loop_unrolling(true);
     // Vectors are lanes of coarsened code: scalars here. Accesses that belong together are joined at the end: once
     // address spaces show what is aligned, and before a loop's addresses become pointers of their own, which hides it.
-    let passes = "function(sroa,scalarizer<load-store>),default<O3>,\
-                  function(infer-address-spaces,infer-alignment,load-store-vectorizer)";
-    llvm.run_passes(passes, machine, options).map_err(|error| Error::llvm("passes", error.to_string()))
+    let default = if level == Level::Full { "O3" } else { "O1" };
+    let passes = format!(
+        "function(sroa,scalarizer<load-store>),default<{default}>,\
+         function(infer-address-spaces,infer-alignment,load-store-vectorizer)"
+    );
+    llvm.run_passes(&passes, machine, options).map_err(|error| Error::llvm("passes", error.to_string()))
 }
 
 fn build<'c>(
@@ -235,7 +247,7 @@ fn build<'c>(
     module: &Module,
     kernel: FuncRef,
     options: &PtxOptions,
-) -> Result<(LlvmModule<'c>, Ptx)> {
+) -> Result<(LlvmModule<'c>, Ptx, Level)> {
     ir::verify::verify(module).map_err(|errors| Error::Invalid(ir::verify::report(module, &errors)))?;
     let (module, n_jammed) = &prepare::prepare(module, kernel, options);
     let func = module.funcs.get(kernel.index()).ok_or_else(|| Error::Invalid("no such function".into()))?;
@@ -295,9 +307,11 @@ fn build<'c>(
     }
     let PtxOptions { rank, max_threads, strided, .. } = *options;
     let shape = Shape { rank, max_threads, strided, width, is_jammed: *n_jammed > 1 };
+    let has_loop = !all(func, func.body, is_loop).is_empty();
+    let level = if has_loop || width > 1 || strided { Level::Full } else { Level::Straight };
     let text = String::new();
     let is_cooperative = has_grid_barrier(func);
-    Ok((llvm, Ptx { text, entry, args_bytes, bounds_bytes, shared_bytes, has_checks, is_cooperative, shape }))
+    Ok((llvm, Ptx { text, entry, args_bytes, bounds_bytes, shared_bytes, has_checks, is_cooperative, shape }, level))
 }
 
 /// Size of the packed arguments, each aligned to 8 bytes.

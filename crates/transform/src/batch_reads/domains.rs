@@ -11,7 +11,7 @@
 
 use crate::copy::Copies;
 use diagnostics::Span;
-use ir::{Attr, Const, Function, InstId, Op, RegionId, Scalar, Type, Value, ValueDef};
+use ir::{Attr, Const, Function, Inst, InstId, Op, RegionId, Scalar, Type, Value, ValueDef};
 use std::collections::HashSet;
 
 /// Bits of the least and the largest number that a root is taken of: 2^-101 (about) to the largest of all.
@@ -88,7 +88,7 @@ impl Split<'_> {
             let is_late = |value: &Value| late.contains(value) && !self.known.contains(value);
             let waits = inst.operands.iter().any(is_late);
             let is_asked = is_exact(self.func, id) && !self.served.contains(&id);
-            if is_asked && !waits {
+            if is_asked && !waits && self.may_hold(inst) {
                 found.served.push(id);
                 let values = if inst.op == Op::Sqrt { &mut found.roots } else { &mut found.parts };
                 values.extend(inst.operands.iter().filter(|value| !self.known.contains(value)));
@@ -106,6 +106,25 @@ impl Split<'_> {
             values.dedup();
         }
         found
+    }
+
+    /// Whether the constants of a root or quotient are ordinary numbers.
+    fn may_hold(&self, inst: &Inst) -> bool {
+        inst.operands.iter().all(|&operand| match (self.constant(operand), inst.op) {
+            (None, _) => true,
+            (Some(bits), Op::Sqrt) => (ROOT[0]..=ROOT[1]).contains(&bits),
+            (Some(bits), _) => (QUOTIENT[0]..=QUOTIENT[1]).contains(&(bits & MAGNITUDE)),
+        })
+    }
+
+    /// The bits of a constant, or of one that all components are.
+    fn constant(&self, value: Value) -> Option<u32> {
+        if let Some(bits) = self.func.as_const(value) {
+            return Some(bits.0 as u32);
+        }
+        let ValueDef::Result(id, _) = self.func.def(value) else { return None };
+        let inst = self.func.inst(id);
+        if inst.op == Op::Splat { self.func.as_const(inst.operands[0]).map(|bits| bits.0 as u32) } else { None }
     }
 
     /// What the values of a test are computed by.
@@ -128,10 +147,8 @@ impl Split<'_> {
         let mut furthest = None;
         for &value in values {
             for number in self.components(value, out) {
-                if self.func.as_const(number).is_some_and(|bits| {
-                    let bits = bits.0 as u32 & if is_signed { MAGNITUDE } else { u32::MAX };
-                    (lo..=hi).contains(&bits)
-                }) {
+                // `find` has looked at constants.
+                if self.func.as_const(number).is_some() {
                     continue;
                 }
                 let mut bits = self.emit(Op::Bitcast, &[number], word, out);
