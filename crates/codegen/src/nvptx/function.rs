@@ -9,7 +9,7 @@
 //! kernel add(returned: array<f32, 1>, v1: f32, v2: f32)    ->    .visible .func (.param .b32 func_retval0) add(…, …)
 //! ```
 
-use super::{Ptx, PtxOptions, build, optimize, target_machine};
+use super::{Level, Ptx, PtxOptions, build, optimize, target_machine};
 use crate::llvm::types::{bits_type, pointer, scalar_type};
 use crate::{Error, Result};
 use inkwell::attributes::{Attribute, AttributeLoc};
@@ -32,13 +32,13 @@ pub fn compile_function(module: &Module, kernel: FuncRef, options: &PtxOptions) 
     let options = PtxOptions { aligned: false, is_function: true, ..*options };
     let machine = target_machine(&options)?;
     let func = module.funcs.get(kernel.index()).ok_or_else(|| Error::Invalid("no such function".into()))?;
-    let (llvm, facts) = build(&ctx, &machine, module, kernel, &options)?;
+    let (llvm, facts, _) = build(&ctx, &machine, module, kernel, &options)?;
     if facts.has_checks || facts.is_cooperative || facts.shared_bytes > 0 {
         let text = "a function for other compilers has no checks, no shared memory and no barrier of the grid";
         return Err(Error::Unsupported(text.into()));
     }
     wrap(&ctx, &llvm, func, &facts)?;
-    optimize(&llvm, &machine)?;
+    optimize(&llvm, &machine, Level::Full)?;
     let text = machine
         .write_to_memory_buffer(&llvm, FileType::Assembly)
         .map_err(|error| Error::llvm("PTX", error.to_string()))?;

@@ -101,7 +101,7 @@ fn split_at_thread(func: &mut Function, target: &Target) -> Changed {
 
 fn jam(func: &mut Function, target: &Target) -> Changed {
     match func.kind {
-        FunctionKind::Kernel if !target.options.few_threads => {
+        FunctionKind::Kernel if !target.options.few_threads && !target.options.is_function => {
             transform::jam_threads(func, last_dimension(target.options))
         }
         _ => Changed(false),
@@ -121,7 +121,7 @@ fn sum_in_warps(func: &mut Function, target: &Target) -> Changed {
 
 fn stage_reads(func: &mut Function, target: &Target) -> Changed {
     match (func.kind, target.options.max_threads / 32) {
-        (FunctionKind::Kernel, n_warps @ 1..) => {
+        (FunctionKind::Kernel, n_warps @ 1..) if !target.options.is_function => {
             transform::stage_reads(func, last_dimension(target.options), u64::from(n_warps))
         }
         _ => Changed(false),

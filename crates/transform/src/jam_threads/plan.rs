@@ -104,7 +104,7 @@ fn shares_reads(func: &Function, plan: &Plan, id: InstId) -> bool {
     kept.dedup();
     let words = kept.iter().filter(|&&value| plan.varies(value)).map(|&value| words(func.ty(value))).sum::<usize>();
     let is_shared = |&id: &InstId| func.inst(id).op == Op::Load && plan.way(id) == Way::Once;
-    insts.iter().any(is_shared) && words <= MAX_WORDS
+    insts.iter().any(is_shared) && (1..=MAX_WORDS).contains(&words)
 }
 
 fn words(ty: Type) -> usize {
