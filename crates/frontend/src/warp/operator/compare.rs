@@ -60,6 +60,9 @@ impl Lower<'_, '_> {
     fn mixed(&mut self, op: CmpOp, a: &Operand, b: &Operand, sides: Sides) -> Result<Option<Value>> {
         let number = |operand: &Operand| self.type_of(operand)?.as_scalar().filter(|scalar| *scalar != Scalar::Bool);
         let (Some(s), Some(t)) = (number(a), number(b)) else { return Ok(None) };
+        if self.retyped(a, b) {
+            return Err(super::Reported);
+        }
         let (x, y) = (self.value(a, sides.left)?, self.value(b, sides.right)?);
         let common = match (s.is_float(), t.is_float()) {
             (false, false) => return Ok(Some(crate::numba::ordered(self, ordering(op), (x, s), (y, t)))),
