@@ -112,7 +112,7 @@ fn indexes_own_array(func: &Function, inst: &Inst, counter: Value) -> bool {
 /// Whether counters of loops and constants tell a value.
 fn is_known(func: &Function, value: Value) -> bool {
     match func.def(value) {
-        ValueDef::Param(..) => true,
+        ValueDef::Param(region, _) => region != func.body,
         ValueDef::Result(id, _) => {
             let inst = func.inst(id);
             inst.op == Op::Const || is_index_math(inst.op) && inst.operands.iter().all(|&one| is_known(func, one))
