@@ -13,9 +13,7 @@ N = 5000
 def in_place_for_long(x: wp.array(dtype=float), rounds: wp.array(dtype=wp.int32), y: wp.array(dtype=float)):
     i = wp.tid()
     for k in range(rounds[i]):
-        x[i] = wp.sin(x[i]) + 0.9 * x[i] * float(k % 3)
-        if x[i] > 3.0:
-            break
+        x[i] = wp.sin(x[i]) + 0.4 * x[i] * float(k % 3)
     y[i] = x[i]
 
 
@@ -49,9 +47,7 @@ def test_loops_on_a_tape():
     h, slopes = 1e-6, []
     for at in (0.5 + h, 0.5 - h):
         for k in range(20):
-            at = np.sin(at) + 0.9 * at * (k % 3)
-            if at > 3.0:
-                break
+            at = np.sin(at) + 0.4 * at * (k % 3)
         slopes.append(at)
     np.testing.assert_allclose(x.grad.numpy(), (slopes[0] - slopes[1]) / (2 * h), rtol=1e-3)
 

@@ -67,7 +67,8 @@ pub fn check(
             n_compared += 1;
             // Any other NaN agrees with nothing.
             let agrees = (found - expected).abs() <= bound;
-            if !agrees && !(0.1 * (found - expected).abs() <= program.rounding(module, inputs)? / tolerance.step) {
+            let is_lost = |rounding: f64| 0.1 * (found - expected).abs() <= rounding / tolerance.step;
+            if !agrees && !is_lost(program.rounding(module, inputs)?) {
                 let name = &module.func(kernel).params[index].name;
                 return Err(format!(
                     "argument {index} `{name}`, float {leaf}: adjoint {found}, difference {expected}\n{module}\n{}",

@@ -115,7 +115,7 @@ pub(crate) fn ptx_entry(unit: &Unit, special: CudaSpecialization, sm: u32) -> Re
 
 /// The name of PTX that any driver may be given which knows its version.
 fn ptx_key(unit: &Unit, options: &PtxOptions) -> Key {
-    let options = PtxOptions { ptx: 0, ..options.clone() };
+    let options = PtxOptions { ptx: 0, ..*options };
     Key::new(&[unit.module.to_string().as_bytes(), b"ptx", format!("{options:?}").as_bytes()])
 }
 

@@ -143,7 +143,8 @@ fn compute_early(func: &Function, found: &mut Loop) {
     let (kept, early): (Vec<InstId>, Vec<InstId>) = early.iter().partition(|&&id| is_kept(id));
     let is_read = |id: InstId| found.reads.iter().any(|&(read, _)| read == id);
     let computed: Vec<InstId> = kept.into_iter().filter(|&id| !is_read(id)).collect();
-    let (mut tiles, mut reads): (Vec<(Source, Type)>, Vec<(InstId, usize)>) = Default::default();
+    let mut tiles: Vec<(Source, Type)> = Vec::new();
+    let mut reads: Vec<(InstId, usize)> = Vec::new();
     for &(id, number) in found.reads.iter().filter(|(id, _)| !early.contains(id)) {
         let tile = found.tiles[number];
         let number = tiles.iter().position(|&known| known == tile).unwrap_or_else(|| {
