@@ -52,7 +52,7 @@ def _add_up(factors: Any, out: Any, extents: Any, count: int, per_part: int, dev
         n_blocks = _parallel.blocks(outer, ROWS * THREADS // 32)
         _parallel.run(rows, n_blocks, device, x, y, out, outer, middle, count)
     elif inner <= THREADS:
-        _parallel.run(narrow, (outer, n_parts), device, x, y, out, middle, inner, count)
+        _parallel.run(narrow, (outer, n_parts), device, x, y, out, middle, inner, count, per_part)
     else:
         n_blocks = _parallel.blocks(inner)
         _parallel.run(columns, (outer * n_blocks, n_parts), device, x, y, out, middle, inner, count, per_part, n_blocks)
@@ -112,24 +112,23 @@ def _kernels(n_factors: int, kind: str) -> tuple[Any, Any, Any]:
             out[(which * cuda.gridDim.y + part) * inner + k] = total
 
     @cuda.jit
-    def sum_narrow(x, y, out, middle, inner, count):
-        """A block a part, which is every n-th tile: its threads hold as many rows of `inner` columns as they can."""
+    def sum_narrow(x, y, out, middle, inner, count, per_part):
+        """A block a part: its threads hold as many rows of `inner` columns as they can."""
         held = cuda.shared.array(THREADS, dtype=Total)
         thread, part = cuda.threadIdx.x, cuda.blockIdx.y
         n_rows = THREADS // inner
         step = n_rows * inner
         first = cuda.blockIdx.x * middle
-        i = first * inner + part * 8 * step + thread
-        stop = (first + count) * inner
+        i = (first + part * per_part) * inner + thread
+        stop = (first + min((part + 1) * per_part, count)) * inner
         total = Total(0)
         if thread < step:
             while i + 7 * step < stop:
                 total += eight(x, y, i, step)
-                i += cuda.gridDim.y * 8 * step
-            # The last tile may end early.
-            for k in range(8):
-                if i + k * step < stop:
-                    total += term(x, y, i + k * step)
+                i += 8 * step
+            while i < stop:
+                total += term(x, y, i)
+                i += step
         held[thread] = total
         cuda.syncthreads()
         row = thread // inner
