@@ -236,6 +236,39 @@ def test_kernels_are_pickled_with_what_they_use():
     assert pickle.loads(data) is pickle.loads(data)
 
 
+def offset(x):
+    raise NotImplementedError("only in kernels")
+
+
+@extending.overload(offset)
+def offset_of_type(x):
+    distance = 1 if isinstance(x, types.Integer) else 0.5
+
+    def added(x):
+        return x + distance
+
+    return added
+
+
+def test_overloads_capture_values():
+    @cuda.jit
+    def kernel(out, i, x):
+        out[0], out[1], out[2] = offset(i), offset(x), offset(i + 1)
+
+    out = np.zeros(3)
+    kernel[1, 1](out, 4, 8.0)
+    assert out.tolist() == [5, 8.5, 6]
+
+
+def test_ravel_is_a_view():
+    matrix = cuda.to_device(np.arange(12).reshape(3, 4))
+    every_second = matrix[:, ::2].ravel()
+    every_second[0] = 7
+    assert every_second.copy_to_host().tolist() == [7, 2, 4, 6, 8, 10] and matrix[0, 0] == 7
+    with pytest.raises(NotImplementedError, match="need a copy"):
+        matrix[:, :3].ravel()
+
+
 def test_configured_launches_are_pickled():
     launch = pickle.loads(pickle.dumps(make(0.5)[1, 1]))
     a = np.array([16.0])

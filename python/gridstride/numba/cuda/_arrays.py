@@ -262,10 +262,10 @@ class DeviceNDArray(_native.Array):
 
     def ravel(self, order: str = "C", stream: Any = 0) -> DeviceNDArray:
         """The elements in one dimension, without a copy."""
-        is_fit = self.is_c_contiguous() if order == "C" else self.is_f_contiguous() if order == "F" else True
-        if self.ndim > 1 and not is_fit:
+        found = _memory.reshaped(self._memory, -1, "A" if order == "K" else order)
+        if found is None:
             raise NotImplementedError(f"order '{order}' of this array would need a copy")
-        return self._as(self._memory.ravel(order=order) if self.ndim else self._memory.reshape(1))
+        return self._as(found)
 
     def view(self, dtype: Any) -> DeviceNDArray:
         """The same bytes as elements of another dtype."""
@@ -382,6 +382,8 @@ class DeviceRecord:
 
     def __getitem__(self, field: str) -> Any:
         found = self._memory[field]
+        if found.dtype.names is not None and not found.ndim and not self._is_host:
+            return DeviceRecord(found)
         return DeviceNDArray(found) if found.ndim else _memory.read(found, self._is_host)[()]
 
     def __setitem__(self, field: str, value: Any) -> None:

@@ -60,7 +60,10 @@ def device_memset(dst: Any, val: int, size: int, stream: Any = 0) -> None:
 
 def _set(array: Any, size: int, values: Any) -> None:
     if isinstance(array, DeviceNDArray):
-        _memory.write(array._memory.reshape(-1).view(np.uint8)[:size], array._is_host, values)
+        memory = _memory.reshaped(array._memory, -1, "A")
+        if memory is None or not memory.flags["C_CONTIGUOUS"]:
+            raise ValueError("the memory of a device array must lie in one piece")
+        _memory.write(memory.view(np.uint8)[:size], array._is_host, values)
     else:
         _bytes(array)[:size] = values
 

@@ -94,7 +94,8 @@ def of_shape(shape: Any, strides: Any, dtype: np.dtype[Any], memory: Any) -> np.
 
 def reshaped(memory: np.ndarray[Any, Any], shape: Any, order: Any = "C") -> np.ndarray[Any, Any] | None:
     """The same memory in another shape; None where that needs a copy, which the host cannot make of a GPU's memory."""
-    if memory.flags["C_CONTIGUOUS"] and order == "C" or memory.flags["F_CONTIGUOUS"] and order == "F":
+    is_c, is_f = memory.flags["C_CONTIGUOUS"], memory.flags["F_CONTIGUOUS"]
+    if is_c and order in "CA" or is_f and order in "FA":
         return memory.reshape(shape, order=order)
     try:
         # NumPy before 2.1 has no such word, and would copy.

@@ -76,6 +76,12 @@ def _parameters(function: Any) -> list[tuple[str, Any]]:
     return [(one.name, one.kind) for one in inspect.signature(function).parameters.values()]
 
 
+def _same(value: Any) -> Any:
+    """What equal constants of a function share."""
+    plain = isinstance(value, bool | int | float | str | types.Type)
+    return (type(value), repr(value) if isinstance(value, float) else value) if plain else id(value)
+
+
 def _implementation(typed: Any, args: Any, named: Any) -> Dispatcher | None:
     found = typed(*args, **named)
     if found is None:
@@ -91,7 +97,8 @@ def _implementation(typed: Any, args: Any, named: Any) -> Dispatcher | None:
             f"Typing and implementation arguments differ in names or kinds: `{typed.__name__}({said[0]})` and "
             f"`{found.__name__}({said[1]})`"
         )
-    key = (found.__code__, found.__closure__, found.__defaults__)
+    captured = [cell.cell_contents for cell in found.__closure__ or ()]
+    key = (found.__code__, *map(_same, captured), *map(_same, found.__defaults__ or ()))
     if key not in _made:
         _made[key] = Dispatcher(found, {"device": True})
     return _made[key]
