@@ -78,7 +78,9 @@ def on_both(kernel, dim, inputs, shape, dtype):
         args = [wp.array(x, dtype=t, device=device) if isinstance(x, np.ndarray) else x for x, t in inputs]
         out = wp.zeros(shape, dtype=dtype, device=device)
         wp.launch(kernel, dim=dim, inputs=[*args, out], device=device)
-        found.append(out.numpy().view(np.int32))
+        out = out.numpy()
+        # One NaN is as good as another.
+        found.append(np.where(np.isnan(out), -1, out.view(np.int32)))
     return found
 
 

@@ -145,23 +145,20 @@ fn tiles(
         Ranges::Private => e.largest(everyone, n),
     };
     let (zero, width) = (e.number(0), e.number(found.width as i128));
-    let ranges = match found.ranges {
+    let safe = match found.ranges {
         Ranges::Common => None,
-        Ranges::Private => {
-            let ranges = share_ranges(e, found, n_warps, [lo, n, warp, lane_index]);
-            Some((ranges, e.nonempty_start(everyone, lo, n)))
-        }
+        Ranges::Private => Some(e.nonempty_start(everyone, lo, n)),
     };
     let param_types = [&[found.counter], types].concat();
     let body = e.region_with(&param_types, |e, params| {
         let (base, carried) = (params[0], &params[1..]);
         e.effect(Op::WarpBarrier, &[everyone]);
-        match ranges {
+        match safe {
             None => copy_row(e, found, &shared, [lo, n, base, warp, lane_index]),
-            Some((ranges, safe)) => {
+            Some(safe) => {
                 for (&(source, elem), &tile) in found.tiles.iter().zip(&shared) {
                     if let Source::Array(array) = source {
-                        copy_rows(e, found, [array, tile, ranges], elem, [base, warp, lane, safe]);
+                        copy_rows(e, found, [array, tile], elem, everyone, [lo, n, base, warp, lane, safe]);
                     }
                 }
             }
@@ -229,23 +226,14 @@ fn read_at(e: &mut Emit, copies: &mut Copies, id: InstId, index: Value) -> Value
     e.func.inst(copy).result()
 }
 
-/// Tells the warp where each lane's range starts, and how long it is. Gives the array that says so, a pair a lane: one
-/// read of it costs less than two shuffles.
-fn share_ranges(e: &mut Emit, found: &Loop, n_warps: u64, [lo, n, warp, lane]: [Value; 4]) -> Value {
-    let pair = found.pair();
-    let ranges = e.shared_array(pair, &[n_warps, 32]);
-    let range = e.add_pair(lo, n, pair);
-    e.store(ranges, &[warp, lane], range);
-    ranges
-}
-
 /// A row a lane: as many rows at a time as a warp has lanes for.
 fn copy_rows(
     e: &mut Emit,
     found: &Loop,
-    [array, tile, ranges]: [Value; 3],
+    [array, tile]: [Value; 2],
     elem: Type,
-    [base, warp, lane, safe]: [Value; 4],
+    everyone: Value,
+    [lo, n, base, warp, lane, safe]: [Value; 6],
 ) {
     let width = found.width as i128;
     let (shift, low) = (e.number32(i128::from(width.trailing_zeros())), e.number32(width - 1));
@@ -258,24 +246,17 @@ fn copy_rows(
         for step in first..width.min(first + 8) {
             let start = e.number32(step * (32 / width));
             let row = e.binary(Op::Add, above, start);
-            let row = e.cast(row, Type::i64());
-            let range = e.load(ranges, &[warp, row], found.pair());
-            let [row_lo, row_n] = [0, 1].map(|i| e.component(range, i, found.counter));
+            let (row_lo, row_n) = (e.of_lane(everyone, lo, Some(row)), e.of_lane(everyone, n, Some(row)));
             let is_inside = e.add(Op::Lt, &[round, row_n], Type::bool());
             let index = e.binary(Op::Add, row_lo, round);
             // Past a row's end some element that is there is read; nobody looks at it.
             let index = e.add(Op::Select, &[is_inside, index, safe], found.counter);
             let index = e.cast(index, Type::i64());
-            let x = e.load(array, &[index], elem);
-            copied.push((is_inside, row, x));
+            let row = e.cast(row, Type::i64());
+            copied.push((row, e.load(array, &[index], elem)));
         }
-        for (is_inside, row, x) in copied {
-            let keep = e.region(|e| {
-                e.store(tile, &[warp, row, column_index], x);
-                e.end(Op::Yield, &[]);
-            });
-            let skip = e.region(|e| e.end(Op::Yield, &[]));
-            e.push(Op::If, &[is_inside], &[keep, skip], &[]);
+        for (row, x) in copied {
+            e.store(tile, &[warp, row, column_index], x);
         }
     }
 }

@@ -56,14 +56,6 @@ impl<'a> Emit<'a> {
         if self.func.ty(x) == ty { x } else { self.add(Op::Cast, &[x], ty) }
     }
 
-    pub(super) fn add_pair(&mut self, x: Value, y: Value, ty: Type) -> Value {
-        self.add(Op::Construct, &[x, y], ty)
-    }
-
-    pub(super) fn component(&mut self, x: Value, i: u32, ty: Type) -> Value {
-        self.push_with(Op::Extract, &[x], Attr::Index(i), &[], &[ty])[0]
-    }
-
     pub(super) fn effect(&mut self, op: Op, operands: &[Value]) {
         self.push(op, operands, &[], &[]);
     }

@@ -5,7 +5,7 @@ use ir::op::Effect;
 use ir::{Function, InstId, LeafKind, Op, RegionId, Scalar, Type, Value, ValueDef};
 
 /// Most bytes that the tiles of a warp take: eight warps of a block then have room, and blocks for each other.
-pub(super) const MAX_BYTES: u64 = 4864;
+pub(super) const MAX_BYTES: u64 = 4608;
 
 /// Most bytes of an element.
 const MAX_ELEM: u64 = 16;
@@ -53,16 +53,8 @@ impl Loop {
     }
 
     fn bytes_of(&self, width: u64) -> u64 {
-        let (n_elements, rest) = match self.ranges {
-            Ranges::Common => (width, 0),
-            Ranges::Private => (32 * (width + 1), 32 * self.pair().size()),
-        };
-        self.tiles.iter().map(|(_, elem)| elem.size() * n_elements).sum::<u64>() + rest
-    }
-
-    /// Where a range starts, and its length.
-    pub(super) fn pair(&self) -> Type {
-        Type::vector(self.counter.as_scalar().unwrap_or(Scalar::I64), 2)
+        let n_elements = if self.ranges == Ranges::Common { width } else { 32 * (width + 1) };
+        self.tiles.iter().map(|(_, elem)| elem.size() * n_elements).sum()
     }
 
     /// Extents of a shared array: a tile a warp. An element more a row keeps rows apart in the memory's banks.
