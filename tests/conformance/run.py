@@ -210,6 +210,7 @@ def print_topics(modules: list[Module]) -> None:
 
 def main() -> int:
     """Runs the suite; 1 where a module passes fewer tests than recorded."""
+    global suite, TEST_SECONDS, MODULE_SECONDS
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--suite", choices=("warp", "numba"), default="warp", help="whose tests to run")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="cuda: what needs a GPU, of numba's")
@@ -218,9 +219,10 @@ def main() -> int:
     parser.add_argument("--update", action="store_true", help="record the table in expected.tsv")
     parser.add_argument("--reasons", action="store_true", help="print each failure and its reason")
     parser.add_argument("--topics", action="store_true", help="print a table by topic")
+    parser.add_argument("--seconds", type=float, default=TEST_SECONDS, help="a test may take, a module 15 times that")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
-    global suite
+    TEST_SECONDS, MODULE_SECONDS = options.seconds, 15 * options.seconds
     if options.device == "cuda" and options.suite != "numba":
         parser.error("--device cuda is for --suite numba")
     suite = SUITES["numba-cuda" if options.device == "cuda" else options.suite]
