@@ -383,7 +383,7 @@ impl<'a, 'py> Given<'a, 'py> {
         // SAFETY: `pack_plain` has written every argument's words, and these are all.
         let words = unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<u64>(), signature.n_words()) };
         let Some(ready) = kernel.plans.get_cuda(self.grid.rank, ordinal, layout) else { return Outcome::Unplanned };
-        if !ready.suits(&self.grid) {
+        if !ready.suits(self.grid) {
             return Outcome::Unusual;
         }
         let queue = Queue::current(ready.code.kernel.device());
