@@ -217,7 +217,9 @@ def copy(dest: Any, src: Any, dest_offset: int = 0, src_offset: int = 0, count: 
 
 
 def _part(one: Any, offset: int, count: int) -> Any:
-    """`count` elements in row-major order, as a view for arrays."""
+    """`count` elements in row-major order, as a view for arrays; all of them are the array itself."""
+    if one.ndim == 1 and offset == 0 and count == one.size:
+        return one
     flat = one if one.ndim == 1 else one.flatten()
     part = slice(offset, offset + count)
     if isinstance(flat, array):
