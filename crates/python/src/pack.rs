@@ -196,14 +196,9 @@ impl Signature {
                     if array.elem != *elem || array.descriptor.len() != place.len() || !reach.has(array.place) {
                         return None;
                     }
-                    if let ([at_ptr, at_extent, at_stride], &[ptr, extent, stride]) =
-                        (&mut *place, &array.descriptor[..])
-                    {
-                        (at_ptr.write(ptr), at_extent.write(extent), at_stride.write(stride));
-                    } else {
-                        for (index, place) in place.iter_mut().enumerate() {
-                            place.write(array.descriptor[index]);
-                        }
+                    let words = &array.descriptor[..];
+                    for (index, place) in place.iter_mut().enumerate() {
+                        place.write(words[index]);
                     }
                     return Some(Layout { is_contiguous: array.is_contiguous, is_aligned: array.is_aligned });
                 }

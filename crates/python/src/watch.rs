@@ -46,7 +46,7 @@ impl Watch {
         let expected = if n <= n_last { ticks } else { ticks.saturating_mul(n) / n_last.max(1) };
         match expected / clock::PER_MICRO {
             ..TINY_MICROS => Length::Tiny,
-            ..LONG_MICROS => Length::Short,
+            TINY_MICROS..LONG_MICROS => Length::Short,
             _ => Length::Long,
         }
     }
