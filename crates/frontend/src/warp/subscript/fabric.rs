@@ -3,8 +3,10 @@
 //! A Fabric array is a struct of tables over its buckets: the address that element 0 would have if the bucket went back
 //! to it, and the number of the element after its last. `x[i]` searches the ends, all threads in as many steps:
 //!
-//!     k = lower_bound(x.ends, i + 1)
-//!     element at address x.bases[k] + i * size
+//! ```text
+//! k = lower_bound(x.ends, i + 1)
+//! element at address x.bases[k] + i * size
+//! ```
 //!
 //! Where the elements are rows, there are two such addresses, of a row's address and of its length. The field `element`
 //! is always null: it says what the elements are. An indexed Fabric array is a struct of one and a list of indices.
