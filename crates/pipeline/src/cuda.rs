@@ -101,9 +101,16 @@ fn generate(
             (Facts::of(&ptx), ptx.text)
         }
     };
+    let max_registers = if max_registers == 0 { registers_of(&facts.shape) } else { max_registers };
     let options = LinkOptions { max_registers, has_line_info: false };
     let image = timed(Phase::Assembled, || link(device, &text, options))?;
     Ok((facts, image))
+}
+
+/// Most registers of a thread, 0 for any number: where a thread runs several of the launch they fill soon, and a block
+/// alone would leave a multiprocessor waiting. Two of 256 threads fit.
+fn registers_of(shape: &Shape) -> u32 {
+    if shape.is_jammed && shape.max_threads <= 256 { 128 } else { 0 }
 }
 
 /// A unit's PTX for an architecture, as [`ahead`] keeps it.

@@ -275,10 +275,6 @@ fn build<'c>(
     };
     let sizes = [args_bytes, bounds_bytes];
     let function = declare(ctx, &llvm, &entry, sizes, module.fast_math, options);
-    if *n_jammed > 1 && options.max_threads <= shape::MAX_THREADS {
-        // Two threads' values fill the registers of one soon, and a block alone leaves a multiprocessor waiting.
-        function.add_attribute(AttributeLoc::Function, ctx.create_string_attribute("nvvm.minctasm", "2"));
-    }
     let plan = if is_over_blocks { None } else { plan(func, options).ok() };
     let width = plan.as_ref().map_or(*n_jammed, |plan| plan.width);
     let shell = if is_over_blocks {
