@@ -9,7 +9,7 @@ index as any other, over the memory where it is; an `fa[indices]` of it; and row
 The type is (usable, scalar, components, depth, role); an attribute of depth 1 has in its buckets the addresses of rows,
 and `array_lengths` has the addresses of their lengths (uint64 both).
 
-To the compiler a Fabric array is a struct of tables (crates/frontend/src/warp/subscript/fabric.rs): for each bucket the
+To the compiler a Fabric array is a struct of tables (crates/frontend/src/walk/subscript/fabric.rs): for each bucket the
 address that element 0 would have if it lay there too, and the number of the element after its last.
 """
 

@@ -1,21 +1,24 @@
 //! Python source in, typed IR out.
 //!
 //! A kernel's file is parsed once; the function is found by its first line; names are resolved through [`Host`],
-//! which stands for the running Python program. [`warp`] has the walk over a body, which every dialect shares, and what
-//! is Warp's own; `numba` has what numba.cuda means by the same syntax. A function says which [`Dialect`] it is in.
+//! which stands for the running Python program. `walk` reads a body the same way for every dialect; `warp` and `numba`
+//! say what each means by it. A function says which [`Dialect`] it is in.
 
 pub mod host;
 mod numba;
 mod rules;
 pub mod source;
 pub mod table;
-pub mod warp;
+mod walk;
+mod warp;
 
 pub use host::{
     Custom, Extended, FuncSource, Host, HostArgument, HostOperand, HostValue, ObjectId, ParamSource, Passing,
     TypePattern,
 };
 pub use rules::Dialect;
+pub use walk::{lower_builtin, lower_function, lower_kernel};
+pub use warp::builtins::names as builtin_names;
 
 use diagnostics::{Diagnostic, SourceMap, Span};
 use ir::{CustomGradient, FuncRef, Module};

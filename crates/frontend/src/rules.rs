@@ -1,14 +1,14 @@
 //! Dialects, and where one departs from the rules of the walk over a body.
 //!
-//! The walk in [`crate::warp`] reads statements, control flow and places for every dialect. What a construct means by
+//! The walk in [`crate::walk`] reads statements, control flow and places for every dialect. What a construct means by
 //! default is what it means in Warp; a [`Rules`] table names what means something else. Ops never know a dialect: the
 //! table is asked while lowering, and the IR says exactly what was meant.
 
-use crate::warp::call::Args;
-use crate::warp::lower::{Lower, Result};
-use crate::warp::operand::Operand;
-use crate::warp::operator::Sides;
-use crate::warp::subscript::{Index, Place};
+use crate::walk::call::Args;
+use crate::walk::lower::{Lower, Result};
+use crate::walk::operand::Operand;
+use crate::walk::operator::Sides;
+use crate::walk::subscript::{Index, Place};
 use crate::{HostValue, ObjectId};
 use diagnostics::Span;
 use ir::{Scalar, Type, Value};

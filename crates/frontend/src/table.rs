@@ -4,13 +4,14 @@
 //! need: literals, names, arithmetic, types by their public names, calls of types. Everything else is an error.
 //!
 //! ```
-//! use frontend::{Options, table::TableHost, warp};
+//! use frontend::{Options, lower_function, table::TableHost};
 //! let host = TableHost::new("t.py", "@wp.func\ndef twice(x: float):\n    return 2.0 * x\n").unwrap();
-//! let lowered = warp::lower_function(&host, host.find("twice").unwrap(), &[ir::Type::f32()], &Options::default());
+//! let lowered = lower_function(&host, host.find("twice").unwrap(), &[ir::Type::f32()], &Options::default());
 //! assert_eq!(lowered.unwrap().module.funcs[0].name, "twice");
 //! ```
 
-use crate::{Dialect, FuncSource, Host, HostValue, ObjectId, ParamSource, Passing, TypePattern, warp};
+use crate::warp::builtins;
+use crate::{Dialect, FuncSource, Host, HostValue, ObjectId, ParamSource, Passing, TypePattern, walk};
 use diagnostics::SourceFile;
 use ir::{Const, Type};
 use ruff_python_ast::{Expr, ExprCall, Number, Operator, Stmt, StmtClassDef, StmtFunctionDef, UnaryOp};
@@ -155,7 +156,7 @@ impl TableHost {
             return Some(value.clone());
         }
         match name {
-            "int" | "float" | "bool" | "Any" => warp::library_type(name).map(HostValue::Type),
+            "int" | "float" | "bool" | "Any" => walk::library_type(name).map(HostValue::Type),
             _ => PYTHON.contains(&name).then(|| HostValue::Builtin(name.to_owned())),
         }
     }
@@ -328,16 +329,16 @@ impl Host for TableHost {
         match &self.objects[object.0 as usize] {
             Object::Func(_) => None,
             Object::Math if name == "pi" => Some(HostValue::Float(std::f64::consts::PI)),
-            Object::Math => warp::is_builtin(name).then(|| HostValue::Builtin(name.to_owned())),
+            Object::Math => builtins::is_builtin(name).then(|| HostValue::Builtin(name.to_owned())),
             Object::Enum(_, members) => members.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone()),
             Object::Library if name == "types" => Some(HostValue::Object(object)),
             Object::Library if rank_of(name).is_some() || ["constant", "vector", "matrix"].contains(&name) => {
                 Some(HostValue::Builtin(name.to_owned()))
             }
             Object::Library if name == "func" || name == "kernel" || name == "struct" => None,
-            Object::Library => match warp::library_type(name) {
+            Object::Library => match walk::library_type(name) {
                 Some(pattern) => Some(HostValue::Type(pattern)),
-                None => warp::is_builtin(name).then(|| HostValue::Builtin(name.to_owned())),
+                None => builtins::is_builtin(name).then(|| HostValue::Builtin(name.to_owned())),
             },
         }
     }

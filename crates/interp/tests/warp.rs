@@ -1,6 +1,6 @@
 //! Functions of the Warp dialect, lowered and run: the front end's meaning of Python against a reference.
 
-use frontend::{Options, table::TableHost, warp};
+use frontend::{Options, lower_function, table::TableHost};
 use interp::InterpValue;
 use ir::{FuncRef, Scalar, Type};
 
@@ -14,7 +14,7 @@ fn run_text(text: &str, args: &[InterpValue]) -> String {
     let host = TableHost::new("t.py", text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let types: Vec<Type> = args.iter().map(|arg| arg.ty).collect();
     let func = host.find("f").expect("the text has a function `f`");
-    let lowered = warp::lower_function(&host, func, &types, &Options::default()).unwrap_or_else(|rejected| {
+    let lowered = lower_function(&host, func, &types, &Options::default()).unwrap_or_else(|rejected| {
         let reports = rejected.diagnostics.iter().map(|report| diagnostics::render(report, &rejected.sources));
         panic!("{}", reports.collect::<Vec<_>>().join("\n"))
     });

@@ -3,8 +3,8 @@
 //! In: a kernel as the host sees it, the types of its arguments, options. Out: loaded code, or every mistake found.
 //!
 //! ```text
-//! build: frontend::warp::lower_kernel ─> transform::optimize ─> Unit
-//! build_adjoint: frontend::warp::lower_kernel ─> autodiff::reverse ─> transform::optimize ─> Unit
+//! build: frontend::lower_kernel ─> transform::optimize ─> Unit
+//! build_adjoint: frontend::lower_kernel ─> autodiff::reverse ─> transform::optimize ─> Unit
 //! load:  Unit + Specialization ─> loaded before? ─> on disk? ─> codegen::compile ─> codegen::load
 //! load_cuda: the same for a GPU ─> codegen::nvptx::compile ─> the driver's compiler ─> a kernel on the device
 //! ```

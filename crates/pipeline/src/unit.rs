@@ -101,7 +101,7 @@ pub fn lower(
 ) -> Result<frontend::Lowered, Rejected> {
     let host = Timed { host, reading: Cell::new(Duration::ZERO) };
     let start = Instant::now();
-    let lowered = frontend::warp::lower_kernel(&host, kernel, arg_types, options);
+    let lowered = frontend::lower_kernel(&host, kernel, arg_types, options);
     let reading = host.reading.get();
     record(Phase::Captured, reading);
     record(Phase::Inferred, start.elapsed().saturating_sub(reading));

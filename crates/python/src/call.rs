@@ -100,9 +100,9 @@ fn module(function: &Bound<'_, PyAny>, name: &str, types: &[Type], names: Vec<St
         return Ok(known.clone());
     }
     let lowered = if is_builtin {
-        frontend::warp::lower_builtin(&host, name, types, &key.2, &options)
+        frontend::lower_builtin(&host, name, types, &key.2, &options)
     } else {
-        frontend::warp::lower_function(&host, host.register(function), types, &options)
+        frontend::lower_function(&host, host.register(function), types, &options)
     };
     host.interrupted()?;
     let lowered = lowered.and_then(pipeline::with_derivatives);

@@ -3,10 +3,10 @@
 use super::types::{Number, arithmetic, float, integer};
 use super::{complex, types};
 use crate::HostValue;
-use crate::warp::call::Args;
-use crate::warp::lower::{Lower, Reported, Result};
-use crate::warp::operand::Operand;
-use crate::warp::operator::{Sides, tuple_items};
+use crate::walk::call::Args;
+use crate::walk::lower::{Lower, Reported, Result};
+use crate::walk::operand::Operand;
+use crate::walk::operator::{Sides, tuple_items};
 use diagnostics::Span;
 use ir::{Op, Scalar, Type, Value};
 use ruff_python_ast::{CmpOp, Operator, UnaryOp};

@@ -2,10 +2,10 @@
 
 use super::types::Number;
 use super::{blocks, closure, complex, create, extend, record, warps};
-use crate::warp::call::Args;
-use crate::warp::lower::{Lower, Result};
-use crate::warp::operand::Operand;
-use crate::warp::subscript::{Access, Index, PieceKind, Place};
+use crate::walk::call::Args;
+use crate::walk::lower::{Lower, Result};
+use crate::walk::operand::Operand;
+use crate::walk::subscript::{Access, Index, PieceKind, Place};
 use crate::{HostValue, TypePattern};
 use diagnostics::Span;
 use ir::{Attr, Const, Op, PathElem, Scalar, Type, TypeKind, Value};

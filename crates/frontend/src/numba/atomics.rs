@@ -1,10 +1,10 @@
 //! `cuda.atomic.add(array, index, value)` and its like: one step each; they give what was there.
 
 use super::builtins::{Row, cell, row};
+use crate::walk::lower::{Lower, Result};
+use crate::walk::operand::Operand;
+use crate::walk::subscript::Access;
 use crate::warp::builtins::Call;
-use crate::warp::lower::{Lower, Result};
-use crate::warp::operand::Operand;
-use crate::warp::subscript::Access;
 use diagnostics::Span;
 use ir::{AtomicOp, Attr, Op, Scalar, Type, Value};
 

@@ -6,9 +6,9 @@
 //! ```
 
 use super::builtins::{Row, row};
+use crate::walk::lower::{Lower, Result};
+use crate::walk::operand::Operand;
 use crate::warp::builtins::{Arg, Call};
-use crate::warp::lower::{Lower, Result};
-use crate::warp::operand::Operand;
 use crate::{HostValue, TypePattern};
 use diagnostics::Span;
 use ir::{Attr, FenceScope, Op, Scalar, Type, Value};

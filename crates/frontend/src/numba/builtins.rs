@@ -2,11 +2,11 @@
 
 use super::types::{self, Number};
 use super::{array, atomics, blocks, complex, convert, create, math, print, warps};
+use crate::walk::call::Args;
+use crate::walk::expression::suggest;
+use crate::walk::lower::{Lower, Reported, Result};
+use crate::walk::operand::Operand;
 use crate::warp::builtins::{Arg, Call};
-use crate::warp::call::Args;
-use crate::warp::expression::suggest;
-use crate::warp::lower::{Lower, Reported, Result};
-use crate::warp::operand::Operand;
 use crate::{HostValue, TypePattern};
 use diagnostics::Span;
 use ir::{Op, Scalar, Type, TypeKind, Value};
@@ -339,7 +339,7 @@ pub(super) fn cell(
     call: &Call<'_>,
     array: &Arg,
     index: &Arg,
-) -> Result<crate::warp::subscript::Access> {
+) -> Result<crate::walk::subscript::Access> {
     let part = array::parted(lower, &array.operand);
     let ty = part.map(|(whole, ..)| lower.ty(whole)).or_else(|| lower.type_of(&array.operand));
     let Some((_, rank)) = ty.and_then(Type::as_array) else {

@@ -8,11 +8,11 @@
 //! y = scaled(x)                  ->    v9 = call @scaled(v8, v3)
 //! ```
 
-use crate::warp::call::Args;
-use crate::warp::instance::Callee;
-use crate::warp::lower::{Binding, Lower, Result, Scope};
-use crate::warp::operand::Operand;
-use crate::warp::scan;
+use crate::walk::call::Args;
+use crate::walk::instance::Callee;
+use crate::walk::lower::{Binding, Lower, Result, Scope};
+use crate::walk::operand::Operand;
+use crate::walk::scan;
 use crate::{HostValue, ObjectId, ParamSource, Passing};
 use diagnostics::Span;
 use ruff_python_ast::{Expr, Number, StmtFunctionDef};

@@ -2,9 +2,9 @@
 
 use super::types::{self, Number};
 use crate::HostValue;
-use crate::warp::call::Args;
-use crate::warp::lower::{Lower, Reported, Result};
-use crate::warp::operand::Operand;
+use crate::walk::call::Args;
+use crate::walk::lower::{Lower, Reported, Result};
+use crate::walk::operand::Operand;
 use diagnostics::Span;
 use ir::{Const, Op, Scalar, Type, Value};
 use ruff_python_ast::Operator;

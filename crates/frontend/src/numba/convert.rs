@@ -3,9 +3,9 @@
 use super::types::Number;
 use super::{complex, record};
 use crate::HostValue;
-use crate::warp::call::Args;
-use crate::warp::lower::{Lower, Result};
-use crate::warp::operand::Operand;
+use crate::walk::call::Args;
+use crate::walk::lower::{Lower, Result};
+use crate::walk::operand::Operand;
 use diagnostics::Span;
 use ir::{Const, Scalar, Type, TypeKind, Value, eval};
 

@@ -10,11 +10,11 @@
 
 use super::builtins::{Row, row};
 use super::{array, blocks};
+use crate::walk::call::Args;
+use crate::walk::lower::{Binding, Lower, Result, Scope};
+use crate::walk::operand::Operand;
+use crate::walk::scan;
 use crate::warp::builtins::Call;
-use crate::warp::call::Args;
-use crate::warp::lower::{Binding, Lower, Result, Scope};
-use crate::warp::operand::Operand;
-use crate::warp::scan;
 use crate::{HostValue, ObjectId};
 use diagnostics::Span;
 use ir::{Attr, Const, Op, Scalar, Type, Value, ValueDef};

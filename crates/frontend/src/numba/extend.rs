@@ -11,9 +11,9 @@
 //! ```
 
 use crate::host::{Extended, HostArgument, HostOperand};
-use crate::warp::call::Args;
-use crate::warp::lower::{Lower, Result};
-use crate::warp::operand::Operand;
+use crate::walk::call::Args;
+use crate::walk::lower::{Lower, Result};
+use crate::walk::operand::Operand;
 use crate::{HostValue, ObjectId};
 use diagnostics::Span;
 

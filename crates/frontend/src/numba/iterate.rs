@@ -5,10 +5,10 @@
 //! ```
 
 use crate::HostValue;
-use crate::warp::lower::{Lower, Result};
-use crate::warp::operand::Operand;
-use crate::warp::repeat::{Head, Plan};
-use crate::warp::scan;
+use crate::walk::lower::{Lower, Result};
+use crate::walk::operand::Operand;
+use crate::walk::repeat::{Head, Plan};
+use crate::walk::scan;
 use diagnostics::Span;
 use ir::{Op, Scalar, Type, Value};
 use ruff_python_ast::{Expr, StmtFor};

@@ -4,9 +4,9 @@ use super::blocks;
 use super::builtins::{Row, row};
 use super::types::Number;
 use crate::HostValue;
+use crate::walk::lower::{Lower, Result};
+use crate::walk::operand::Operand;
 use crate::warp::builtins::{Arg, Call};
-use crate::warp::lower::{Lower, Result};
-use crate::warp::operand::Operand;
 use ir::{Attr, Op, Scalar, TypeKind, Value};
 
 pub(super) const ROWS: &[Row] = &[row("print", "*args", print)];

@@ -9,9 +9,9 @@
 
 use super::types::Number;
 use crate::HostValue;
-use crate::warp::lower::{Lower, Result};
-use crate::warp::operand::Operand;
-use crate::warp::subscript::{Access, PieceKind, Place};
+use crate::walk::lower::{Lower, Result};
+use crate::walk::operand::Operand;
+use crate::walk::subscript::{Access, PieceKind, Place};
 use diagnostics::Span;
 use ir::{Attr, Op, PathElem, Scalar, Type, TypeKind, Value};
 

@@ -129,7 +129,7 @@ pub(crate) fn name(ty: Type) -> String {
         TypeKind::Struct(s) if s.name == super::record::VIEW => {
             s.fields.first().and_then(|(_, array)| array.as_array()).map_or("record".into(), |(elem, _)| name(elem))
         }
-        _ => crate::warp::pattern::user_name(ty),
+        _ => crate::walk::pattern::user_name(ty),
     }
 }
 

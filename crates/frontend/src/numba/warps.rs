@@ -4,9 +4,9 @@ use super::blocks::{predicate, wait};
 use super::builtins::{Row, row};
 use super::types::integer;
 use crate::HostValue;
+use crate::walk::lower::{Lower, Result};
+use crate::walk::operand::Operand;
 use crate::warp::builtins::{Arg, Call};
-use crate::warp::lower::{Lower, Result};
-use crate::warp::operand::Operand;
 use ir::{Attr, Op, Scalar, ShuffleMode, Type, Value, VoteMode};
 
 pub(super) const ROWS: &[Row] = &[

@@ -1,6 +1,6 @@
 //! Kernels of a few lines, lowered: the printed IR, or the rendered reports.
 
-use frontend::{Host, Options, TypePattern, table::TableHost, warp};
+use frontend::{Host, Options, TypePattern, lower_kernel, table::TableHost};
 use ir::Type;
 
 /// Lowers the kernel `k` of a module's text for the types of its annotations.
@@ -20,7 +20,7 @@ pub(crate) fn lower_named(text: &str, name: &str, options: &Options) -> Result<i
             _ => panic!("`{}` needs an exact type", param.name),
         })
         .collect();
-    match warp::lower_kernel(&host, kernel, &types, options) {
+    match lower_kernel(&host, kernel, &types, options) {
         Ok(lowered) => Ok(lowered.module),
         Err(rejected) => {
             let reports = rejected.diagnostics.iter().map(|report| diagnostics::render(report, &rejected.sources));

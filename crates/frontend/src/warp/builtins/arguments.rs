@@ -1,8 +1,8 @@
 //! Arguments of a builtin call: matched to parameters, brought to one type.
 
 use super::{Accepts, Args, Lower, Operand};
-use crate::warp::Reported;
-use crate::warp::lower::Result;
+use crate::walk::Reported;
+use crate::walk::lower::Result;
 use crate::{HostValue, TypePattern};
 use diagnostics::Span;
 use ir::{Class, Scalar, Type, TypeKind, Value};

@@ -1,9 +1,9 @@
 //! Calls of types: `float(x)`, `vec3(x, y, z)`, `mat22(…)`, `transform(p, q)`, `S()`.
 
 use super::{Arg, Args, Call, Row, own};
-use crate::warp::lower::Result;
-use crate::warp::operand::literal_as;
-use crate::warp::{Lower, Operand, pattern};
+use crate::walk::lower::Result;
+use crate::walk::operand::literal_as;
+use crate::walk::{Lower, Operand, pattern};
 use crate::{HostValue, TypePattern};
 use diagnostics::Span;
 use ir::{Const, Scalar, StructType, Type, TypeKind, Value};

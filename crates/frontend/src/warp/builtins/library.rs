@@ -6,10 +6,10 @@
 //! them ([`outputs`]).
 
 use super::Args;
-use crate::warp::instance;
-use crate::warp::lower::Result;
-use crate::warp::operand::literal_as;
-use crate::warp::{Lower, Operand, Reported};
+use crate::walk::instance;
+use crate::walk::lower::Result;
+use crate::walk::operand::literal_as;
+use crate::walk::{Lower, Operand, Reported};
 use crate::{Dialect, HostValue, ParamSource, TypePattern};
 use diagnostics::Span;
 use ir::{Scalar, Type};

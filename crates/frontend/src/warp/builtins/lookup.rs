@@ -1,8 +1,8 @@
 //! Choices, conversions and questions about types; Python's own functions.
 
 use super::{Arg, Call, Row, own};
-use crate::warp::lower::Result;
-use crate::warp::{Lower, Operand, pattern};
+use crate::walk::lower::Result;
+use crate::walk::{Lower, Operand, pattern};
 use crate::{HostValue, TypePattern};
 use ir::{Attr, Op, Scalar, Type, TypeKind, Value};
 

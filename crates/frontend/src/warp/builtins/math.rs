@@ -2,9 +2,9 @@
 
 use super::{Accepts, Arg, Call, Row, op, own};
 use crate::HostValue;
-use crate::warp::lower::Result;
-use crate::warp::operator::Sides;
-use crate::warp::{Lower, Operand};
+use crate::walk::lower::Result;
+use crate::walk::operator::Sides;
+use crate::walk::{Lower, Operand};
 use ir::{Attr, Op, Scalar, Type, TypeKind, Value};
 use ruff_python_ast::{Operator, UnaryOp};
 use std::f64::consts::PI;

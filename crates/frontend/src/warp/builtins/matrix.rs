@@ -1,8 +1,8 @@
 //! Matrices put together and taken apart; the algebra is in the library.
 
 use super::{Arg, Call, Row, own};
-use crate::warp::lower::Result;
-use crate::warp::{Lower, Operand};
+use crate::walk::lower::Result;
+use crate::walk::{Lower, Operand};
 use ir::{Attr, Op, Scalar, Type, TypeKind, Value};
 
 pub(super) const ROWS: &[Row] = &[

@@ -2,9 +2,9 @@
 
 use super::{Arg, Call, Row, own};
 use crate::HostValue;
-use crate::warp::lower::Result;
-use crate::warp::subscript;
-use crate::warp::{Lower, Operand};
+use crate::walk::lower::Result;
+use crate::walk::subscript;
+use crate::walk::{Lower, Operand};
 use ir::{AtomicOp, Attr, Op, Scalar, Type, TypeKind, Value};
 
 const CELL: &str = "arr, *args, i?, j?, k?, l?, value?";

@@ -27,10 +27,10 @@ mod tests;
 pub(crate) use arguments::{Arg, Call};
 pub(crate) use library::{LIBRARY, dialect_of, outputs, without_outputs};
 
-use super::call::Args;
-use super::expression::suggest;
-use super::lower::Result;
-use super::{Lower, Operand, instance};
+use crate::walk::call::Args;
+use crate::walk::expression::suggest;
+use crate::walk::lower::Result;
+use crate::walk::{Lower, Operand, instance};
 use diagnostics::Span;
 use ir::Op;
 
@@ -142,7 +142,7 @@ impl Lower<'_, '_> {
         }))
     }
 
-    fn unknown_function(&mut self, name: &str, span: Span) -> super::Reported {
+    fn unknown_function(&mut self, name: &str, span: Span) -> crate::walk::Reported {
         if lookup::is_planned(name) {
             return self.error("unsupported-function", span, format!("`{name}` is not supported yet"));
         }

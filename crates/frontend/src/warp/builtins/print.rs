@@ -5,8 +5,8 @@
 
 use super::{Arg, Call, Row, own};
 use crate::HostValue;
-use crate::warp::lower::Result;
-use crate::warp::{Lower, Operand, Reported, pattern};
+use crate::walk::lower::Result;
+use crate::walk::{Lower, Operand, Reported, pattern};
 use ir::{Attr, Op, Scalar, Type, TypeKind, Value};
 use ruff_python_ast::CmpOp;
 

@@ -1,7 +1,7 @@
 //! Every function of the library is lowered for every float type; what is computed is tested from Python.
 
 use super::*;
-use crate::warp::{lower_builtin, pattern};
+use crate::walk::{lower_builtin, pattern};
 use crate::{FuncSource, Host, HostValue, ObjectId, Options, TypePattern};
 use ir::{Scalar, Type};
 use std::sync::Arc;

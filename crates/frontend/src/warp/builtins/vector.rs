@@ -1,8 +1,8 @@
 //! Products, lengths and searches of vectors and quaternions.
 
 use super::{Accepts, Arg, Call, Row, own};
-use crate::warp::lower::Result;
-use crate::warp::{Lower, Operand};
+use crate::walk::lower::Result;
+use crate::walk::{Lower, Operand};
 use ir::{Attr, Op, Scalar, Type, TypeKind, Value};
 
 pub(super) const ROWS: &[Row] = &[
@@ -29,7 +29,7 @@ fn pair(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<[Value; 2]> {
     Ok([as_vector(lower, a), as_vector(lower, b)])
 }
 
-fn differ(lower: &mut Lower<'_, '_>, call: &Call<'_>, a: Type, b: Type) -> crate::warp::Reported {
+fn differ(lower: &mut Lower<'_, '_>, call: &Call<'_>, a: Type, b: Type) -> crate::walk::Reported {
     let (a, b) = (lower.name_of(a), lower.name_of(b));
     let message = format!("the arguments of `{}` must have one type, found `{a}` and `{b}`", call.name);
     let mut report = lower.report("type-mismatch", call.arg(1).span, message);

@@ -83,7 +83,7 @@ impl Lower<'_, '_> {
                 None => {
                     let what = self.text_of(&*expr.value).to_owned();
                     let mut report = self.report("unknown-attribute", span, format!("`{what}` has no `{name}`"));
-                    let builtins = super::builtins::names();
+                    let builtins = crate::warp::builtins::names();
                     if let Some(close) = suggest::closest(name, builtins.iter().copied())
                         && self.unit.host.attribute(*object, close).is_some()
                     {

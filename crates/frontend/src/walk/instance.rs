@@ -1,7 +1,6 @@
 //! Calls of `@func`s: the choice among overloads, and one lowered instance for each set of argument types.
 
 use super::argument::Argument;
-use super::builtins::{LIBRARY, dialect_of};
 use super::call::Args;
 use super::gradient::Pending;
 use super::lower::{Lower, Reported, Result, Scope};
@@ -10,6 +9,7 @@ use super::pattern;
 use super::unit::{Returns, Unit};
 use crate::rules::Rules;
 use crate::source::ParsedFile;
+use crate::warp::builtins::{LIBRARY, dialect_of};
 use crate::{FuncSource, HostValue, ObjectId, ParamSource, Passing, TypePattern};
 use diagnostics::Span;
 use ir::{Attr, FuncRef, Function, FunctionKind, Op, Type, TypeKind};

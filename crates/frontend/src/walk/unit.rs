@@ -121,7 +121,7 @@ impl<'h> Unit<'h> {
             let named = args.positional.split_off(n_args - names.len());
             args.named = names.iter().cloned().zip(named).collect();
             let result = lower.builtin(name, args, Span::NONE)?;
-            Ok(super::builtins::without_outputs(name, n_args, result))
+            Ok(crate::warp::builtins::without_outputs(name, n_args, result))
         })?;
         Ok(())
     }

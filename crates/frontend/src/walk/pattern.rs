@@ -1,6 +1,6 @@
 //! Types and type patterns by the names that users know.
 
-use super::builtins;
+use crate::warp::builtins;
 use crate::{HostValue, TypePattern};
 use ir::{Scalar, Type, TypeKind};
 

@@ -77,7 +77,7 @@ impl<'a> Visitor<'a> for Assigned {
                 _ => "",
             };
             let args = || call.arguments.iter_source_order();
-            for &index in super::builtins::outputs(name, args().count()) {
+            for &index in crate::warp::builtins::outputs(name, args().count()) {
                 if let Some(arg) = args().nth(index) {
                     self.target(arg.value());
                 }
