@@ -306,7 +306,7 @@ def test_map(device):
     np.testing.assert_array_equal(wp.map(lambda p: p + 1.0, picked, device=device).numpy(), [3, 1])
     picked += 10.0
     np.testing.assert_array_equal(picked.numpy(), [12, 10])
-    with pytest.raises(ValueError, match="needs an array"):
+    with pytest.raises(ValueError, match="requires at least one"):
         wp.map(wp.sqrt, 1.0)
     with pytest.raises(TypeError, match=r"shape \(3,\) does not match expected shape \(2, 3\)"):
         wp.map(wp.sqrt, a, out=wp.zeros(3))
