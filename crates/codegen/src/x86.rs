@@ -220,8 +220,9 @@ pub(crate) fn target_machine(isa: Isa) -> Result<TargetMachine> {
 
 fn optimize(llvm: &LlvmModule<'_>, machine: &TargetMachine) -> Result<()> {
     let options = PassBuilderOptions::create();
-    options.set_loop_vectorization(true);
-    options.set_loop_interleaving(true);
+    // Gangs are our vectors of threads. LLVM's own vectorizer of loops takes time exponential in a chain of operations
+    // on what a loop does not change (23.1, `vputils::isSingleScalar` has no memory), which a gradient may well have.
+    options.set_loop_vectorization(false);
     options.set_loop_slp_vectorization(true);
     options.set_loop_unrolling(true);
     llvm.run_passes("default<O3>", machine, options).map_err(|error| Error::llvm("passes", error.to_string()))
