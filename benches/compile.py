@@ -232,6 +232,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--only", help="contenders, separated by commas")
     args = parser.parse_args()
+    if unknown := set(args.works) - set(WARP_STYLE):
+        parser.error(f"no work {', '.join(sorted(unknown))}; there are {', '.join(WARP_STYLE)}")
     wanted = args.only.split(",") if args.only else CONTENDERS
     installed = [name for name in wanted if importlib.util.find_spec(CONTENDERS[name][0])]
     print(f"{'ms':16}{'':12}{'cold':>8}{'warm':>8}{'import':>8}")
