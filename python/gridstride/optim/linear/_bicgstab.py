@@ -27,46 +27,6 @@ def kernels_of(is_batched: bool) -> SimpleNamespace:
     batch_of = _vectors.batching(is_batched)
 
     @wp.kernel(enable_backward=False, module="unique")
-    def half_step(
-        batches: wp.array(dtype=int),
-        rho: wp.array(dtype=Any),
-        r0_v: wp.array(dtype=Any),
-        r_norm_sq: wp.array(dtype=Any),
-        atol_sq: wp.array(dtype=Any),
-        v: wp.array(dtype=Any),
-        y: wp.array(dtype=Any),
-        x: wp.array(dtype=Any),
-        r: wp.array(dtype=Any),
-    ):
-        """x += a y, r -= a v: r is then the s of the literature."""
-        i = wp.tid()
-        batch = batch_of(batches, i)
-        if batch >= 0 and r_norm_sq[batch] > atol_sq[batch]:
-            a = ratio(rho[batch], r0_v[batch])
-            x[i] = x.dtype(type(a)(x[i]) + a * type(a)(y[i]))
-            r[i] = r.dtype(type(a)(r[i]) - a * type(a)(v[i]))
-
-    @wp.kernel(enable_backward=False, module="unique")
-    def stabilize(
-        batches: wp.array(dtype=int),
-        ts: wp.array(dtype=Any),
-        tt: wp.array(dtype=Any),
-        r_norm_sq: wp.array(dtype=Any),
-        atol_sq: wp.array(dtype=Any),
-        t: wp.array(dtype=Any),
-        z: wp.array(dtype=Any),
-        x: wp.array(dtype=Any),
-        r: wp.array(dtype=Any),
-    ):
-        """x += w z, r -= w t"""
-        i = wp.tid()
-        batch = batch_of(batches, i)
-        if batch >= 0 and r_norm_sq[batch] > atol_sq[batch]:
-            w = ratio(ts[batch], tt[batch])
-            x[i] = x.dtype(type(w)(x[i]) + w * type(w)(z[i]))
-            r[i] = r.dtype(type(w)(r[i]) - w * type(w)(t[i]))
-
-    @wp.kernel(enable_backward=False, module="unique")
     def turn_twice(
         batches: wp.array(dtype=int),
         rho: wp.array(dtype=Any),
@@ -88,7 +48,7 @@ def kernels_of(is_batched: bool) -> SimpleNamespace:
             b = ratio(rho_new[batch], w * r0_v[batch])
             p[i] = p.dtype(type(b)(r[i]) + b * (type(b)(p[i]) - w * type(b)(v[i])))
 
-    return SimpleNamespace(half_step=half_step, stabilize=stabilize, turn_twice=turn_twice)
+    return SimpleNamespace(turn_twice=turn_twice)
 
 
 class BiCGSTAB(LinearSolverState):
@@ -150,7 +110,8 @@ class BiCGSTAB(LinearSolverState):
         self._multiply(y, v)
         self._dot.compute(self._r0.row, v.flat, self._r0_v)
         norms = [self._r_norm_sq, self._atol_sq]
-        self._launch(self._kernels.half_step, [self._rho, self._r0_v, *norms, v.flat, y.flat, x.flat, r.flat])
+        # r is then the s of the literature.
+        self._launch(self._moves.step, [*norms, self._rho, self._r0_v, y.flat, v.flat, x.flat, r.flat])
         if self.M is not None:
             self._precondition(r, z)
         self._multiply(z, t)
@@ -159,7 +120,7 @@ class BiCGSTAB(LinearSolverState):
             self._precondition(t, mt)
         self._dot.compute(mt.row, ms.flat, self._ts)
         self._dot.compute(mt.row, mt.flat, self._tt)
-        self._launch(self._kernels.stabilize, [self._ts, self._tt, *norms, t.flat, z.flat, x.flat, r.flat])
+        self._launch(self._moves.step, [*norms, self._ts, self._tt, z.flat, t.flat, x.flat, r.flat])
         self._dot.compute(r.row, r.flat, self._r_norm_sq)
         self._dot.compute(self._r0.row, r.flat, self._rho_new)
         coefficients = [self._rho, self._rho_new, self._r0_v, self._ts, self._tt]

@@ -14,7 +14,7 @@ from typing import Any
 import gridstride as wp
 from gridstride._array import array
 from gridstride.optim.linear import _vectors
-from gridstride.optim.linear._solver import LinearSolverState, restart_of
+from gridstride.optim.linear._solver import RestartedSolver
 
 ratio = _vectors.ratio
 
@@ -71,35 +71,14 @@ def kernels_of(is_batched: bool) -> SimpleNamespace:
     return SimpleNamespace(step=step, turn=turn, begin=begin)
 
 
-class CG(LinearSolverState):
+class CG(RestartedSolver):
     """A conjugate gradient solver with its memory; `A` and `M` are symmetric and positive definite.
 
     Args:
-        A, b, x, tol, atol, maxiter, M, callback, check_every, use_cuda_graph: See `LinearSolverState`.
-        restart: Iterations after which the residual is computed anew and the directions begin again, or None. Checks
-            are made there only.
+        A, b, x, tol, atol, maxiter, M, callback, check_every, use_cuda_graph, restart: See `RestartedSolver`.
 
     The preconditioner may change, come and go between calls.
     """
-
-    def __init__(
-        self,
-        A: Any,
-        b: array,
-        x: array,
-        tol: float | None = None,
-        atol: float | None = None,
-        maxiter: float | None = 0,
-        M: Any = None,
-        callback: Callable[..., Any] | None = None,
-        check_every: int = 10,
-        use_cuda_graph: bool = True,
-        *,
-        restart: int | None = None,
-    ) -> None:
-        self.restart = restart_of(restart)
-        self._cycle_size = self.restart or 1
-        super().__init__(A, b, x, tol, atol, maxiter, M, callback, check_every, use_cuda_graph)
 
     def _allocate(self) -> None:
         self._kernels = kernels_of(self._batches is not None)
@@ -118,12 +97,6 @@ class CG(LinearSolverState):
             return self._r
         self._precondition(self._r, self._z)
         return self._z
-
-    def _cycle(self) -> None:
-        for n in range(self._cycle_size):
-            self._iterate(is_last=n + 1 == self._cycle_size)
-        if self.restart:
-            self._start()
 
     def _iterate(self, is_last: bool) -> None:
         r, p, ap = self._r, self._p, self._ap

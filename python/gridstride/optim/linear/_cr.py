@@ -15,7 +15,7 @@ from typing import Any
 import gridstride as wp
 from gridstride._array import array
 from gridstride.optim.linear import _cg, _vectors
-from gridstride.optim.linear._solver import LinearSolverState, restart_of
+from gridstride.optim.linear._solver import RestartedSolver
 
 ratio = _vectors.ratio
 
@@ -53,27 +53,8 @@ def kernels_of(is_batched: bool) -> SimpleNamespace:
     return SimpleNamespace(step=step)
 
 
-class CR(LinearSolverState):
+class CR(RestartedSolver):
     """A conjugate residual solver with its memory. Arguments as for `CG`; `A` is symmetric, `M` positive definite."""
-
-    def __init__(
-        self,
-        A: Any,
-        b: array,
-        x: array,
-        tol: float | None = None,
-        atol: float | None = None,
-        maxiter: float | None = 0,
-        M: Any = None,
-        callback: Callable[..., Any] | None = None,
-        check_every: int = 10,
-        use_cuda_graph: bool = True,
-        *,
-        restart: int | None = None,
-    ) -> None:
-        self.restart = restart_of(restart)
-        self._cycle_size = self.restart or 1
-        super().__init__(A, b, x, tol, atol, maxiter, M, callback, check_every, use_cuda_graph)
 
     def _allocate(self) -> None:
         self._kernels = kernels_of(self._batches is not None)
@@ -96,12 +77,6 @@ class CR(LinearSolverState):
         self._dot.compute(z.row, self._az.flat, self._z_az)
         self._launch(self._moves.begin, [z.flat, self._p.flat])
         self._launch(self._moves.begin, [self._az.flat, self._ap.flat])
-
-    def _cycle(self) -> None:
-        for n in range(self._cycle_size):
-            self._iterate(is_last=n + 1 == self._cycle_size)
-        if self.restart:
-            self._start()
 
     def _iterate(self, is_last: bool) -> None:
         r, z, ap, m_ap = self._r, self._r, self._ap, self._ap

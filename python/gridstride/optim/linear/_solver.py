@@ -270,6 +270,44 @@ def is_captured(device: Any) -> bool:
     return device.is_capturing if device.is_cuda else _host_graph.active is not None
 
 
+class RestartedSolver(LinearSolverState):
+    """A solver that can begin anew with the residual of where it is. `_iterate(is_last)` is one iteration.
+
+    Args:
+        A, b, x, tol, atol, maxiter, M, callback, check_every, use_cuda_graph: See `LinearSolverState`.
+        restart: Iterations after which the residual is computed anew and the directions begin again, or None. Checks
+            are made there only.
+    """
+
+    def __init__(
+        self,
+        A: Any,
+        b: array,
+        x: array,
+        tol: float | None = None,
+        atol: float | None = None,
+        maxiter: float | None = 0,
+        M: Any = None,
+        callback: Callable[..., Any] | None = None,
+        check_every: int = 10,
+        use_cuda_graph: bool = True,
+        *,
+        restart: int | None = None,
+    ) -> None:
+        self.restart = restart_of(restart)
+        self._cycle_size = self.restart or 1
+        super().__init__(A, b, x, tol, atol, maxiter, M, callback, check_every, use_cuda_graph)
+
+    def _cycle(self) -> None:
+        for n in range(self._cycle_size):
+            self._iterate(is_last=n + 1 == self._cycle_size)
+        if self.restart:
+            self._start()
+
+    def _iterate(self, is_last: bool) -> None:
+        raise NotImplementedError
+
+
 def restart_of(restart: Any) -> int | None:
     """Iterations between two restarts. Raises `TypeError` or `ValueError` for what is no positive number."""
     if restart is None:
