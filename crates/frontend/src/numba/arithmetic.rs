@@ -6,6 +6,7 @@ use crate::HostValue;
 use crate::walk::call::Args;
 use crate::walk::lower::{Lower, Reported, Result};
 use crate::walk::operand::Operand;
+use crate::walk::operator::compare::ordering;
 use crate::walk::operator::{Sides, tuple_items};
 use diagnostics::Span;
 use ir::{Op, Scalar, Type, Value};
@@ -191,18 +192,10 @@ pub(crate) fn compare(lower: &mut Lower<'_, '_>, op: CmpOp, a: &Operand, b: &Ope
     let (Some(x), Some(y)) = (number(a), number(b)) else {
         return Err(lower.refuse_comparison(op, a, b, sides));
     };
-    let ir_op = match op {
-        CmpOp::Eq => Op::Eq,
-        CmpOp::NotEq => Op::Ne,
-        CmpOp::Lt => Op::Lt,
-        CmpOp::LtE => Op::Le,
-        CmpOp::Gt => Op::Gt,
-        _ => Op::Ge,
-    };
     match (x, y) {
         (Number::Real(s), Number::Real(t)) => {
             let (x, y) = (lower.value(a, sides.left)?, lower.value(b, sides.right)?);
-            Ok(Operand::Value(ordered(lower, ir_op, (x, s), (y, t))))
+            Ok(Operand::Value(ordered(lower, ordering(op), (x, s), (y, t))))
         }
         _ if matches!(op, CmpOp::Eq | CmpOp::NotEq) => {
             let Number::Complex(part) = arithmetic(x, y) else { return Err(lower.refuse_comparison(op, a, b, sides)) };

@@ -9,13 +9,13 @@
 //! ```
 
 use crate::walk::call::Args;
-use crate::walk::instance::Callee;
+use crate::walk::instance::{Callee, literal};
 use crate::walk::lower::{Binding, Lower, Result, Scope};
 use crate::walk::operand::Operand;
 use crate::walk::scan;
-use crate::{HostValue, ObjectId, ParamSource, Passing};
+use crate::{ObjectId, ParamSource, Passing};
 use diagnostics::Span;
-use ruff_python_ast::{Expr, Number, StmtFunctionDef};
+use ruff_python_ast::StmtFunctionDef;
 use ruff_text_size::Ranged;
 
 /// Marks the operand of such a function; its line, the number of the function whose globals it sees, its name and the
@@ -82,7 +82,7 @@ pub(super) fn call(
     let def = parsed.function(name, line)?;
     let mut params: Vec<ParamSource> = Vec::new();
     for param in def.parameters.iter_non_variadic_params() {
-        let default = param.default.as_deref().and_then(constant);
+        let default = param.default.as_deref().and_then(literal);
         params.push(ParamSource {
             name: param.parameter.name.to_string(),
             annotation: None,
@@ -99,17 +99,4 @@ pub(super) fn call(
     }
     let callee = Callee::nested(name, scope, params, parsed.clone(), rules, line);
     Some(lower.call_best(&[callee], &args, span))
-}
-
-fn constant(expr: &Expr) -> Option<HostValue> {
-    match expr {
-        Expr::NumberLiteral(number) => match &number.value {
-            Number::Int(value) => value.as_i64().map(|value| HostValue::Int(value.into())),
-            Number::Float(value) => Some(HostValue::Float(*value)),
-            Number::Complex { .. } => None,
-        },
-        Expr::BooleanLiteral(value) => Some(HostValue::Bool(value.value)),
-        Expr::NoneLiteral(_) => Some(HostValue::None),
-        _ => None,
-    }
 }

@@ -176,7 +176,8 @@ fn annotation(expr: &Expr) -> Option<TypePattern> {
     }
 }
 
-fn literal(expr: &Expr) -> Option<HostValue> {
+/// The value of a default that is a literal.
+pub(crate) fn literal(expr: &Expr) -> Option<HostValue> {
     match expr {
         Expr::NumberLiteral(number) => match &number.value {
             Number::Int(value) => value.as_i64().map(|value| HostValue::Int(value.into())),

@@ -12,7 +12,7 @@ use diagnostics::Span;
 use ir::{Attr, Class, Const, Op, Scalar, Site, SiteKind, Type, TypeKind, Value};
 use ruff_python_ast::{Operator, UnaryOp};
 
-mod compare;
+pub(crate) mod compare;
 pub(crate) mod fold;
 
 /// Where an operator and its operands stand.

@@ -203,7 +203,7 @@ impl Lower<'_, '_> {
     }
 }
 
-fn ordering(op: CmpOp) -> Op {
+pub(crate) fn ordering(op: CmpOp) -> Op {
     match op {
         CmpOp::Eq => Op::Eq,
         CmpOp::NotEq => Op::Ne,
