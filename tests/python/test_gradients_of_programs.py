@@ -1,8 +1,8 @@
 """Random programs of launches, copies and fills over overlapping views, forward and backward, against differences.
 
-    python tests/python/test_gradients_of_programs.py SECONDS
+    python tests/python/test_gradients_of_programs.py SECONDS [SEED]
 
-runs for as long as it is told and prints the seed of every program whose gradient is wrong.
+runs for as long as it is told, from a first seed on, and prints the seed of every program whose gradient is wrong.
 """
 
 import sys
@@ -175,7 +175,7 @@ def test_program(seed, device):
 def main():
     wp.set_num_threads(1)
     end = time.monotonic() + float(sys.argv[1])
-    seed = 100
+    first = seed = int(sys.argv[2]) if len(sys.argv) > 2 else 100
     wrong = []
     while time.monotonic() < end:
         try:
@@ -184,7 +184,7 @@ def main():
             wrong.append(seed)
             print(seed, " ".join(str(error).split())[:200])
         seed += 1
-    print(f"{seed - 100} programs, {len(wrong)} wrong: {wrong}")
+    print(f"{seed - first} programs, {len(wrong)} wrong: {wrong}")
 
 
 if __name__ == "__main__":
