@@ -29,6 +29,7 @@ from gridstride import _device, _logger, _native, _overwrites, _runtime_tape, co
 from gridstride._array import array
 from gridstride._kernel import Kernel
 from gridstride._struct import struct_base
+from gridstride._tape_launches import Launches
 
 
 class Tape(_native.Tape):
@@ -41,7 +42,7 @@ class Tape(_native.Tape):
     Attributes:
         gradients: After `backward`, the gradient of each array on the tape; of a struct, a struct of gradients.
         launches: What was recorded, in order, as lists [kernel, dim, max_blocks, inputs, outputs, device, block_dim,
-            metadata], and functions.
+            metadata], and functions. Such a list or function can be appended.
         saved_bytes: Bytes of values copied so far.
         loss: The loss of the last `backward`.
     """
@@ -224,13 +225,14 @@ class Tape(_native.Tape):
 
     @property
     def launches(self) -> list[Any]:
-        """What was recorded, in order."""
-        return [
+        """What was recorded, in order. `append` records more."""
+        entries = (
             [kernel, rest[0], 0, rest[2][: rest[1]], rest[2][rest[1] :], _device.get_device(rest[3]), rest[4], {}]
             if isinstance(kernel, Kernel)
             else rest[0]
             for kernel, *rest in self._entries()
-        ]
+        )
+        return Launches(self, entries)
 
     def get_adjoint(self, a: Any) -> Any:
         """The gradient of a launch argument: an array's, a struct of those of a struct's arrays; else None."""

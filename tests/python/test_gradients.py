@@ -450,3 +450,25 @@ def test_a_tape_is_drawn():
         wp.launch(doubled, dim=2, inputs=[x], outputs=[y])
     text = tape.visualize(array_labels={x: "first", y: "second"})
     assert text.startswith("digraph tape") and '"first"' in text and "doubled" in text
+
+
+def test_launches_can_be_appended(device):
+    x, y, loss = floats([1.0, 2.0]), floats([0.0] * 2), floats([0.0])
+    called = []
+    tape = wp.Tape()
+    wp.launch(square, 2, [x], [y], device=device)
+    tape.launches.append([square, (2,), 0, [x], [y], device, 1, {}])
+    launches = tape.launches
+    launches.append(lambda: called.append(y.grad.list()))
+    launches += [[total, 2, 0, [y], [loss], device]]
+    assert [launches[0][0], launches[2][0], len(launches), len(tape.launches)] == [square, total, 3, 3]
+    tape.backward(loss)
+    assert (x.grad.list(), called) == ([2.0, 4.0], [[1.0, 1.0]])
+    with pytest.raises(TypeError, match="a tape keeps the order"):
+        launches.pop()
+
+    # What a function does that names no arrays, no one knows.
+    tape = wp.Tape()
+    tape.launches.append(lambda: x.grad.fill_(5.0))
+    tape.backward(loss)
+    assert x.grad.list() == [5.0, 5.0]

@@ -94,6 +94,9 @@ fn is_contiguous(launch: &Launched, place: &Place) -> bool {
 /// Raises where gradients that come in at the seeds can reach no array.
 pub(crate) fn check_seeds(py: Python<'_>, walk: &Walk<'_>, seeds: &[Span]) -> PyResult<()> {
     let n = walk.entries.len();
+    if walk.entries.iter().any(is_opaque) {
+        return Ok(());
+    }
     if seeds.is_empty() || paths::reaches_gradient((0..n).rev().map(|index| accesses(py, walk, index)), seeds) {
         return Ok(());
     }
@@ -114,6 +117,11 @@ pub(crate) fn check_seeds(py: Python<'_>, walk: &Walk<'_>, seeds: &[Span]) -> Py
                    `requires_grad=True`",
     );
     Err(PyRuntimeError::new_err(text))
+}
+
+/// Whether an entry is a function of which no array is known: gradients may take any way through it.
+fn is_opaque(entry: &Entry) -> bool {
+    matches!(entry, Entry::Func(func) if func.backward.is_some() && func.reads.is_empty() && func.writes.is_empty())
 }
 
 /// One warning for each array without gradient on a way from a gradient to the seeds.
