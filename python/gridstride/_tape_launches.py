@@ -5,9 +5,9 @@
     >>> tape.backward()
     on the way back
 
-The list is as the tape was when it was asked for. An entry is a launch, as the arguments of `record_launch` in a list, or
-a function, which the backward pass calls. Nothing can be taken out or put elsewhere: what later entries overwrite was
-saved for the order in which they came.
+The list is as the tape was when it was asked for. An entry is a launch, as the arguments of `record_launch` in a list,
+or a function, which the backward pass calls. Nothing can be taken out or put elsewhere: what later entries overwrite
+was saved for the order in which they came.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Launches(list[Any]):
 
     def _refuse(self, *_args: Any, **_options: Any) -> NoReturn:
         raise TypeError(
-            "a tape keeps the order of what it recorded: `launches.append` adds at the end, `tape.reset()` forgets everything"
+            "a tape keeps the order of what it recorded: `launches.append` adds at the end, `tape.reset()` forgets all"
         )
 
     insert = pop = remove = clear = reverse = sort = _refuse  # type: ignore[assignment]

@@ -17,7 +17,8 @@ import gridstride as wp
 CASES = {
     "add": "s s, v2 v2, v3 v3, v4 v4, m22 m22, m33 m33, m44 m44, q q",
     "sub": "s s, v2 v2, v3 v3, v4 v4, m22 m22, m33 m33, m44 m44, q q",
-    "mul": "s s, v3 s, s v3, v4 s, m33 s, m22 v2, m33 v3, m44 v4, v3 m33, m22 m22, m33 m33, m44 m44, m23 v3, m23 m34, q q, q s",
+    "mul": "s s, v3 s, s v3, v4 s, m33 s, m22 v2, m33 v3, m44 v4, v3 m33, m22 m22, m33 m33, "
+    "m44 m44, m23 v3, m23 m34, q q, q s",
     "div": "s s, v2 s, v3 s, v4 s, m33 s, q s",
     "div_approx": "s s",
     "neg": "s, v3, m33, q",
@@ -301,7 +302,8 @@ def main():
         shown = ", ".join(" ".join(k.split(":")[0] for k in one.split()) for one in signatures.split(", "))
         print(f"| `{name}` | {shown} | {double:.0e} | {single:.0e} | {half:.0e} |", flush=True)
     for name in ("noise", "pnoise", "curlnoise"):
-        print(f"`{name}`, float32 against differences: {max(errors_of_noise(*one) for one in NOISE if one[0] == name):.0e}")
+        error = max(errors_of_noise(*one) for one in NOISE if one[0] == name)
+        print(f"`{name}`, float32 against differences: {error:.0e}")
 
 
 if __name__ == "__main__":
