@@ -64,6 +64,16 @@ pub(crate) struct Rules {
     pub(crate) is_constant_passed: bool,
     /// Names of the language are known without an import.
     pub(crate) has_bare_names: bool,
+    /// Functions may be defined inside of functions.
+    pub(crate) has_inner_functions: bool,
+    /// `for` takes arrays, `enumerate` and `zip`.
+    pub(crate) iterates_arrays: bool,
+    /// What `...` stands for among indices.
+    pub(crate) ellipsis: Option<&'static str>,
+    /// What a name means in the part of the kernel library that is written in the dialect.
+    pub(crate) library_name: fn(&str) -> Option<HostValue>,
+    /// A complex literal, by its real and its imaginary part.
+    pub(crate) complex: Own<fn(f64, f64) -> Operand>,
     /// The type of a name that has two types on two paths.
     pub(crate) promote: Own<fn(Type, Type) -> Option<Type>>,
     /// A value as another type, where the language converts by itself.

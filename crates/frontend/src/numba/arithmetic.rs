@@ -195,7 +195,11 @@ pub(crate) fn compare(lower: &mut Lower<'_, '_>, op: CmpOp, a: &Operand, b: &Ope
     match (x, y) {
         (Number::Real(s), Number::Real(t)) => {
             let (x, y) = (lower.value(a, sides.left)?, lower.value(b, sides.right)?);
-            Ok(Operand::Value(ordered(lower, ordering(op), (x, s), (y, t))))
+            let is_float = s.is_float() || t.is_float();
+            // An int64 and a uint64 would be compared as floats.
+            let common = types::unify(Type::scalar(s), Type::scalar(t)).and_then(Type::as_scalar);
+            let common = common.filter(|common| common.is_float() == is_float);
+            Ok(Operand::Value(lower.compare_numbers(ordering(op), common, x, (y, t))))
         }
         _ if matches!(op, CmpOp::Eq | CmpOp::NotEq) => {
             let Number::Complex(part) = arithmetic(x, y) else { return Err(lower.refuse_comparison(op, a, b, sides)) };
@@ -206,36 +210,6 @@ pub(crate) fn compare(lower: &mut Lower<'_, '_>, op: CmpOp, a: &Operand, b: &Ope
         }
         _ => Err(lower.refuse_comparison(op, a, b, sides)),
     }
-}
-
-/// Compares numbers of any types by their values: a negative number is below every unsigned one.
-pub(crate) fn ordered(lower: &mut Lower<'_, '_>, op: Op, (x, s): (Value, Scalar), (y, t): (Value, Scalar)) -> Value {
-    let is_float = s.is_float() || t.is_float();
-    let common = match types::unify(Type::scalar(s), Type::scalar(t)).and_then(Type::as_scalar) {
-        Some(scalar) if scalar.is_float() == is_float => Some(scalar),
-        _ => None,
-    };
-    if let Some(scalar) = common {
-        let (x, y) = (lower.b().cast(x, scalar), lower.b().cast(y, scalar));
-        return lower.b().compare(op, x, y);
-    }
-    // A signed integer beside a uint64.
-    let (signed, is_left) = if s.is_signed() { (x, true) } else { (y, false) };
-    let mut b = lower.b();
-    let wide = b.cast(signed, Scalar::I64);
-    let zero = b.int(Scalar::I64, 0);
-    let is_negative = b.compare(Op::Lt, wide, zero);
-    let (x, y) = (b.cast(x, Scalar::U64), b.cast(y, Scalar::U64));
-    let among_positive = b.compare(op, x, y);
-    // What holds where the signed side is below all that the other can be.
-    let holds = match op {
-        Op::Ne => true,
-        Op::Lt | Op::Le => is_left,
-        Op::Gt | Op::Ge => !is_left,
-        _ => false,
-    };
-    let holds = b.bool(holds);
-    b.select(is_negative, holds, among_positive)
 }
 
 /// Python's arithmetic on literals; `None` leaves it to run time.

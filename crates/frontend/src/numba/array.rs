@@ -1,8 +1,9 @@
 //! Attributes, subscripts and methods of arrays, tuples, records and numbers; assignment to slices.
 
 use super::types::Number;
-use super::{blocks, closure, complex, create, extend, record, warps};
+use super::{blocks, complex, create, extend, record, warps};
 use crate::walk::call::Args;
+use crate::walk::closure;
 use crate::walk::lower::{Lower, Result};
 use crate::walk::operand::Operand;
 use crate::walk::subscript::{Access, Index, PieceKind, Place};
@@ -12,7 +13,7 @@ use ir::{Attr, Const, Op, PathElem, Scalar, Type, TypeKind, Value};
 use ruff_python_ast::ExprAttribute;
 
 /// What `...` in a subscript is while it is read.
-pub(crate) const ELLIPSIS: &str = "...";
+pub(super) const ELLIPSIS: &str = "...";
 
 pub(crate) fn attribute(
     lower: &mut Lower<'_, '_>,

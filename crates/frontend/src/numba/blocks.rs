@@ -171,8 +171,8 @@ pub(super) fn dtype(lower: &mut Lower<'_, '_>, call: &Call<'_>, arg: &Arg) -> Re
         Operand::Static(HostValue::Builtin(name)) if name == "float" => Ok(Type::scalar(Scalar::F64)),
         Operand::Static(HostValue::Builtin(name)) if name == "bool" => Ok(Type::bool()),
         Operand::Static(HostValue::Builtin(name)) if name == "complex" => Ok(super::types::complex(Scalar::F64)),
-        Operand::Static(HostValue::Str(name)) => match super::library_name(name) {
-            HostValue::Type(TypePattern::Is(ty)) => Ok(ty),
+        Operand::Static(HostValue::Str(name)) => match super::builtins::library_name(name) {
+            Some(HostValue::Type(TypePattern::Is(ty))) => Ok(ty),
             _ => Err(lower.wrong_type(call, arg, "the name of a type such as \"float32\" here")),
         },
         _ => Err(lower.wrong_type(call, arg, "a type such as `float32` here")),

@@ -87,11 +87,11 @@ const SIGNS: [(&str, UnaryOp); 4] =
     [("neg", UnaryOp::USub), ("pos", UnaryOp::UAdd), ("invert", UnaryOp::Invert), ("not_", UnaryOp::Not)];
 
 /// What a name means in the part of the kernel library that is written in this dialect.
-pub(crate) fn library_name(name: &str) -> HostValue {
-    match Scalar::ALL.into_iter().find(|&scalar| types::name(Type::scalar(scalar)) == name) {
+pub(super) fn library_name(name: &str) -> Option<HostValue> {
+    Some(match Scalar::ALL.into_iter().find(|&scalar| types::name(Type::scalar(scalar)) == name) {
         Some(scalar) => HostValue::Type(TypePattern::Is(Type::scalar(scalar))),
         None => HostValue::Builtin(name.to_owned()),
-    }
+    })
 }
 
 /// Calls a builtin by name.

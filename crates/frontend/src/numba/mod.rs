@@ -19,23 +19,15 @@ mod array;
 mod atomics;
 mod blocks;
 mod builtins;
-pub(crate) mod closure;
 mod complex;
 mod convert;
 mod create;
 mod extend;
-pub(crate) mod iterate;
 mod math;
 mod print;
 mod record;
 mod types;
 mod warps;
-
-pub(crate) use arithmetic::ordered;
-
-pub(crate) use array::ELLIPSIS;
-pub(crate) use builtins::library_name;
-pub(crate) use complex::literal as complex_literal;
 
 use crate::rules::Rules;
 use ir::Scalar;
@@ -48,6 +40,11 @@ pub(crate) static RULES: Rules = Rules {
     is_unset_zero: true,
     is_constant_passed: true,
     has_bare_names: false,
+    has_inner_functions: true,
+    iterates_arrays: true,
+    ellipsis: Some(array::ELLIPSIS),
+    library_name: builtins::library_name,
+    complex: Some(complex::literal),
     promote: Some(types::unify),
     convert: Some(convert::convert),
     binary: Some(arithmetic::binary),

@@ -4,10 +4,10 @@
 //! apply(f, 3, x)    ->    call @apply(v3)    with `f` and 3 known inside, `x` the only parameter
 //! ```
 
+use super::closure;
 use super::lower::{Lower, Result};
 use super::operand::Operand;
 use crate::HostValue;
-use crate::numba::closure;
 use diagnostics::Span;
 use ir::{Type, Value};
 

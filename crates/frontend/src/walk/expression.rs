@@ -73,10 +73,10 @@ impl Lower<'_, '_> {
                 };
                 Ok(Operand::int(value))
             }
-            Number::Complex { real, imag } if self.rules.convert.is_some() => {
-                Ok(crate::numba::complex_literal(*real, *imag))
-            }
-            Number::Complex { .. } => {
+            Number::Complex { real, imag } => {
+                if let Some(complex) = self.rules.complex {
+                    return Ok(complex(*real, *imag));
+                }
                 let report = self
                     .report("unsupported-syntax", span, "complex numbers cannot be used in a kernel")
                     .help("keep the real and the imaginary part in a `vec2`");

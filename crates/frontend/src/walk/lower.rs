@@ -261,8 +261,7 @@ impl Lower<'_, '_> {
     pub(crate) fn lookup(&self, name: &str) -> Option<HostValue> {
         match &self.scope {
             Scope::Host(object) => self.unit.host.lookup(*object, name),
-            Scope::Library if self.rules.has_bare_names => super::pattern::library_name(name),
-            Scope::Library => Some(crate::numba::library_name(name)),
+            Scope::Library => (self.rules.library_name)(name),
         }
     }
 }

@@ -6,11 +6,11 @@
 //! loop surely sets it.
 
 use super::branch::{Joined, union};
+use super::iterate::Sequence;
 use super::lower::{Binding, Carried, LoopFrame, Lower, Names, Result};
 use super::operand::Operand;
 use super::scan;
 use crate::HostValue;
-use crate::numba::iterate::Sequence;
 use diagnostics::Span;
 use ir::{Attr, Const, InstId, Op, Scalar, Type, TypeKind, Value};
 use ruff_python_ast::{Expr, Stmt, StmtFor, StmtWhile};
@@ -77,7 +77,7 @@ impl Lower<'_, '_> {
             return self.for_range(stmt, call, reversed);
         }
         let span = self.span_of(&*stmt.iter);
-        if self.rules.convert.is_some() && self.for_each(stmt)? {
+        if self.rules.iterates_arrays && self.for_each(stmt)? {
             return Ok(());
         }
         let iterable = self.expr(&stmt.iter)?;

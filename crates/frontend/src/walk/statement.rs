@@ -68,8 +68,8 @@ impl Lower<'_, '_> {
             Stmt::Assert(stmt) => self.assertion(stmt),
             Stmt::Pass(_) => Ok(()),
             Stmt::Delete(_) if self.rules.is_unset_zero => Ok(()),
-            Stmt::FunctionDef(def) if self.rules.is_unset_zero => {
-                crate::numba::closure::define(self, def);
+            Stmt::FunctionDef(def) if self.rules.has_inner_functions => {
+                super::closure::define(self, def);
                 Ok(())
             }
             Stmt::Raise(stmt) if self.rules.is_unset_zero => self.raise(stmt),

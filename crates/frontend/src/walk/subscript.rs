@@ -308,8 +308,8 @@ impl Lower<'_, '_> {
             let span = self.span_of(expr);
             let operand = match expr {
                 Expr::Slice(slice) => self.slice(slice)?,
-                Expr::EllipsisLiteral(_) if self.rules.subscript.is_some() => {
-                    Operand::Static(HostValue::Builtin(crate::numba::ELLIPSIS.into()))
+                Expr::EllipsisLiteral(_) if let Some(mark) = self.rules.ellipsis => {
+                    Operand::Static(HostValue::Builtin(mark.into()))
                 }
                 _ => self.expr(expr)?,
             };

@@ -65,7 +65,10 @@ impl Lower<'_, '_> {
         }
         let (x, y) = (self.value(a, sides.left)?, self.value(b, sides.right)?);
         let common = match (s.is_float(), t.is_float()) {
-            (false, false) => return Ok(Some(crate::numba::ordered(self, ordering(op), (x, s), (y, t)))),
+            (false, false) => {
+                let common = common_integer(s, t);
+                return Ok(Some(self.compare_numbers(ordering(op), common, x, (y, t))));
+            }
             (true, false) => s,
             (false, true) => t,
             _ if s.size() == t.size() => Scalar::F32,
@@ -74,6 +77,37 @@ impl Lower<'_, '_> {
         };
         let (x, y) = (self.b().cast(x, common), self.b().cast(y, common));
         Ok(Some(self.b().compare(ordering(op), x, y)))
+    }
+
+    /// Compares two numbers as numbers of a type that holds both. Where no type does, one is a signed integer and the
+    /// other a `uint64`: a negative number is below every unsigned one.
+    pub(crate) fn compare_numbers(
+        &mut self,
+        op: Op,
+        common: Option<Scalar>,
+        x: Value,
+        (y, right): (Value, Scalar),
+    ) -> Value {
+        let mut b = self.b();
+        if let Some(scalar) = common {
+            let (x, y) = (b.cast(x, scalar), b.cast(y, scalar));
+            return b.compare(op, x, y);
+        }
+        let is_left = !right.is_signed();
+        let wide = b.cast(if is_left { x } else { y }, Scalar::I64);
+        let zero = b.int(Scalar::I64, 0);
+        let is_negative = b.compare(Op::Lt, wide, zero);
+        let (x, y) = (b.cast(x, Scalar::U64), b.cast(y, Scalar::U64));
+        let among_positive = b.compare(op, x, y);
+        // What holds where the signed side is below all that the other can be.
+        let holds = match op {
+            Op::Ne => true,
+            Op::Lt | Op::Le => is_left,
+            Op::Gt | Op::Ge => !is_left,
+            _ => false,
+        };
+        let holds = b.bool(holds);
+        b.select(is_negative, holds, among_positive)
     }
 
     /// `is`, `is not`, and comparisons with `None`: an array is `None` where it has no memory.
@@ -217,4 +251,13 @@ pub(crate) fn ordering(op: CmpOp) -> Op {
 /// Whether values of a type can be compared with `==`: it holds no array.
 fn is_comparable(ty: Type) -> bool {
     !ty.is_array() && (0..ty.n_components()).all(|i| ty.component(i).is_none_or(is_comparable))
+}
+
+/// The smallest type that holds the values of two integer types; none for a signed one beside `uint64`.
+fn common_integer(a: Scalar, b: Scalar) -> Option<Scalar> {
+    let (large, small) = if a.size() >= b.size() { (a, b) } else { (b, a) };
+    if large.is_signed() == small.is_signed() || large.is_signed() && large.size() > small.size() {
+        return Some(large);
+    }
+    (large.size() < 8).then_some(Scalar::I64)
 }

@@ -4,11 +4,11 @@
 //! for k, x in enumerate(a)    ->    for v3 = 0 to extent a {0} step 1:  k = v3;  x = load a[v3]
 //! ```
 
+use super::lower::{Lower, Result};
+use super::operand::Operand;
+use super::repeat::{Head, Plan};
+use super::scan;
 use crate::HostValue;
-use crate::walk::lower::{Lower, Result};
-use crate::walk::operand::Operand;
-use crate::walk::repeat::{Head, Plan};
-use crate::walk::scan;
 use diagnostics::Span;
 use ir::{Op, Scalar, Type, Value};
 use ruff_python_ast::{Expr, StmtFor};

@@ -8,11 +8,11 @@
 //! y = scaled(x)                  ->    v9 = call @scaled(v8, v3)
 //! ```
 
-use crate::walk::call::Args;
-use crate::walk::instance::{Callee, literal};
-use crate::walk::lower::{Binding, Lower, Result, Scope};
-use crate::walk::operand::Operand;
-use crate::walk::scan;
+use super::call::Args;
+use super::instance::{Callee, literal};
+use super::lower::{Binding, Lower, Result, Scope};
+use super::operand::Operand;
+use super::scan;
 use crate::{ObjectId, ParamSource, Passing};
 use diagnostics::Span;
 use ruff_python_ast::StmtFunctionDef;
@@ -23,7 +23,7 @@ use ruff_text_size::Ranged;
 const MARK: &str = "def ";
 
 /// Defines the function: its name stands for it and for what it captures.
-pub(crate) fn define(lower: &mut Lower<'_, '_>, def: &StmtFunctionDef) {
+pub(super) fn define(lower: &mut Lower<'_, '_>, def: &StmtFunctionDef) {
     let captured = free_names(lower, def);
     let operands = captured.iter().map(|name| match lower.names.get(name) {
         Some(Binding::Is(operand)) => operand.clone(),
@@ -56,12 +56,12 @@ fn free_names(lower: &Lower<'_, '_>, def: &StmtFunctionDef) -> Vec<String> {
 }
 
 /// Whether the name of an operand is the mark of such a function.
-pub(crate) fn is_function(mark: &str) -> bool {
+pub(super) fn is_function(mark: &str) -> bool {
     mark.starts_with(MARK)
 }
 
 /// Calls the function, where an operand is one.
-pub(super) fn call(
+pub(crate) fn call(
     lower: &mut Lower<'_, '_>,
     base: &Operand,
     mark: &str,
