@@ -70,6 +70,8 @@ pub(crate) struct Rules {
     pub(crate) iterates_arrays: bool,
     /// What `...` stands for among indices.
     pub(crate) ellipsis: Option<&'static str>,
+    /// The names that kernels may use without a prefix, to suggest one for a name that is misspelt.
+    pub(crate) bare_names: fn() -> Vec<&'static str>,
     /// What a name means in the part of the kernel library that is written in the dialect.
     pub(crate) library_name: fn(&str) -> Option<HostValue>,
     /// A complex literal, by its real and its imaginary part.

@@ -173,6 +173,19 @@ def test_several_mistakes_at_once_with_their_lines():
     assert "undefined_name" in str(caught.value) and "sorted" in str(caught.value)
 
 
+def test_a_misspelt_name_is_taken_for_one_of_the_language():
+    @cuda.jit
+    def kernel(out):
+        out[0] = lenn(out)  # noqa: F821
+        out[1] = sqrt(2.0)  # noqa: F821
+
+    with pytest.raises(errors.TypingError) as caught:
+        kernel[1, 1](np.zeros(2))
+    assert "did you mean `len`?" in str(caught.value)
+    # Names of Warp's mean nothing here.
+    assert "did you mean `sqrt`" not in str(caught.value)
+
+
 def test_vector_types():
     @cuda.jit
     def kernel(out):

@@ -86,6 +86,11 @@ const COMPARISONS: [(&str, CmpOp); 6] = [
 const SIGNS: [(&str, UnaryOp); 4] =
     [("neg", UnaryOp::USub), ("pos", UnaryOp::UAdd), ("invert", UnaryOp::Invert), ("not_", UnaryOp::Not)];
 
+/// The names of Python's own functions.
+pub(super) fn bare_names() -> Vec<&'static str> {
+    PYTHON.iter().map(|row| row.name).filter(|name| !name.starts_with('_') && !name.contains('.')).collect()
+}
+
 /// What a name means in the part of the kernel library that is written in this dialect.
 pub(super) fn library_name(name: &str) -> Option<HostValue> {
     Some(match Scalar::ALL.into_iter().find(|&scalar| types::name(Type::scalar(scalar)) == name) {

@@ -43,6 +43,7 @@ pub(crate) static RULES: Rules = Rules {
     has_inner_functions: true,
     iterates_arrays: true,
     ellipsis: Some(array::ELLIPSIS),
+    bare_names: builtins::bare_names,
     library_name: builtins::library_name,
     complex: Some(complex::literal),
     promote: Some(types::unify),

@@ -132,7 +132,7 @@ impl Lower<'_, '_> {
 
     pub(crate) fn unknown_name(&mut self, name: &str, span: Span) -> super::Reported {
         let mut report = self.report("unknown-name", span, format!("`{name}` is not defined"));
-        let known = self.names.iter().map(|(name, _)| name.as_str()).chain(crate::warp::builtins::names());
+        let known = self.names.iter().map(|(name, _)| name.as_str()).chain((self.rules.bare_names)());
         if let Some(close) = suggest::closest(name, known) {
             report = report.help(format!("did you mean `{close}`?"));
         }

@@ -18,6 +18,7 @@ pub(crate) static RULES: Rules = Rules {
     has_inner_functions: false,
     iterates_arrays: false,
     ellipsis: None,
+    bare_names: builtins::names,
     library_name: pattern::library_name,
     complex: None,
     promote: None,
