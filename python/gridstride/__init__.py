@@ -234,7 +234,7 @@ CompileError = _native.CompileError
 KernelFault = _native.KernelFault
 # Warp's names for what a kernel in error raises.
 WarpCodegenError = WarpCodegenTypeError = WarpCodegenValueError = CompileError
-WarpCodegenAttributeError = WarpCodegenKeyError = WarpCodegenIndexError = CompileError
+WarpCodegenAttributeError = WarpCodegenKeyError = WarpCodegenIndexError = WarpDeterminismError = CompileError
 # `int`, `float` and Python's other builtins act as kernel functions under their own names.
 globals().update(_builtin_table)
 globals().update(_named_types)

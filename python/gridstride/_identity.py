@@ -31,6 +31,8 @@ class Identity:
         # What is taken by address must not make room for another.
         self.held: list[Any] = []
         self.is_by_value = True
+        # Modules of the functions that were met.
+        self.modules: set[Any] = set()
 
     def add(self, *words: Any) -> None:
         """Adds text."""
@@ -104,6 +106,7 @@ class Identity:
         elif getattr(value, "_is_function_class", False):
             self.add(len(overloads))
             for one in overloads:
+                self.modules |= {getattr(one, "module", None)} - {None}
                 self.function(one.func, one._annotations)
                 self.add(one.inline)
         elif isinstance(value, FunctionType):

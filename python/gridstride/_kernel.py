@@ -1,4 +1,4 @@
-"""`@wp.kernel`, `@wp.func`, and the modules they belong to.
+"""`@wp.kernel`, and the modules that kernels belong to.
 
 In: Python functions. Out: objects that know their source, scope and evaluated annotations; the compiler reads the
 rest when a launch needs it. Decorating never compiles.
@@ -13,36 +13,21 @@ rest when a launch needs it. Decorating never compiles.
 
 from __future__ import annotations
 
-import inspect
-import re
 import sys
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from types import FrameType, FunctionType
-from typing import Any, ParamSpec, TypeVar
-from typing import overload as overload_signature
+from typing import Any
 
-from gridstride import (
-    _adj,
-    _annotations,
-    _builtins,
-    _called,
-    _device,
-    _identity,
-    _native,
-    _source,
-    _statics,
-    _types,
-    _unbuilt,
-    config,
-)
+from gridstride import _adj, _annotations, _device, _function, _identity, _native, _types, _unbuilt, config
+from gridstride._function import Function as Function
+from gridstride._function import func as func
+from gridstride._function import static as static
 from gridstride._module import MODULE_OPTIONS as MODULE_OPTIONS
 from gridstride._module import Module as Module
 from gridstride._module import force_load as force_load
 from gridstride._module import get_module as get_module
 
-P = ParamSpec("P")
-R = TypeVar("R")
 _KERNEL_OPTIONS = {
     "enable_backward",
     "launch_bounds",
@@ -53,87 +38,6 @@ _KERNEL_OPTIONS = {
     "grid_stride",
 }
 _settings = config.__dict__
-
-
-def _module_of(module: Module | str | None, function: Callable[..., Any]) -> Module:
-    if isinstance(module, Module):
-        return module
-    return get_module(function.__module__ if module is None else module)
-
-
-def _key(function: Callable[..., Any]) -> str:
-    return re.sub(r"[^0-9a-zA-Z_]+", "", function.__qualname__.replace(".", "__"))
-
-
-def _keep(function: Callable[..., Any]) -> None:
-    """Keeps the text of a function, and what its static expressions are when it is first made one."""
-    _source.remember(function)  # type: ignore[arg-type]
-    if not hasattr(function, "__gs_statics__"):
-        function.__gs_statics__ = _statics.evaluate(function, static)  # type: ignore[attr-defined]
-
-
-def _adopt(wrapper: Any, function: Callable[..., Any]) -> None:
-    _keep(function)
-    for name in ("__name__", "__qualname__", "__module__", "__doc__"):
-        setattr(wrapper, name, getattr(function, name))
-    wrapper.__wrapped__ = function
-
-
-class Function(_native.Function):
-    """A function that kernels call, made by `@wp.func`. Calling it from Python runs it in the interpreter.
-
-    Attributes: `func` (the Python function), `key`, `module`, `overloads` (all functions of this name, in order).
-    """
-
-    _is_function_class = True
-    func: Callable[..., Any]
-    key: str
-    module: Module
-    inline: bool | None = None
-
-    def __new__(cls, pyfunc: Callable[..., Any], annotations: dict[str, Any], overloads: list[Function]) -> Function:
-        self = super().__new__(cls, pyfunc, annotations, overloads)
-        overloads.append(self)
-        self.func = pyfunc
-        self._annotations = annotations
-        _adopt(self, pyfunc)
-        return self
-
-    @property
-    def adj(self) -> _adj.Adj:
-        """What it was made from."""
-        return _adj.Adj(self.func)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Result for host values: Python numbers, host vectors …, a tuple for several. Raises `CompileError`.
-
-        A function that calls Python's own, such as `repr`, is run by Python.
-        """
-        if kwargs:
-            bound = inspect.signature(self.func).bind(*args, **kwargs)
-            bound.apply_defaults()
-            args = bound.args
-        text = f"Error calling function '{self.__name__}', no overload found for arguments {args}"
-        if any(isinstance(one, FunctionType) for one in args):
-            raise _native.ArgumentError(text)
-        try:
-            if any(isinstance(one, (Function, _builtins.Builtin)) for one in args):
-                from gridstride import _map
-
-                return _called.result(_native.call(*_map.with_functions(self, args)), args)
-            return _called.result(_native.call(self, args), args)
-        except _native.CompileError as error:
-            if len(self.overloads) > 1 or not all(map(_called.is_of_python, error.diagnostics)):
-                if error.diagnostics[0][0] != "no-overload":
-                    raise
-                made = type(error)(text)
-                made.diagnostics = error.diagnostics
-                made.__notes__ = [str(error)]
-                raise made from None
-        return self.func(*args)
-
-    def __repr__(self) -> str:
-        return f"<Function {self.__name__}({', '.join(self._annotations)})>"
 
 
 class Kernel(_native.Kernel):
@@ -164,16 +68,16 @@ class Kernel(_native.Kernel):
         self.func = func
         if key is not None and not key.isidentifier():
             raise ValueError(f"the kernel name {key!r} is no valid C++ identifier, and no Python one")
-        self.key = key or _key(func)
-        self.module = Module(func.__module__) if module == "unique" else _module_of(module, func)
+        self.key = key or _function.key_of(func)
+        self.module = Module(func.__module__) if module == "unique" else _function.module_of(module, func)
         self.options = options or {}
         self._overloads: dict[str, Kernel] = {}
         self._annotations = {name: ty for name, ty in annotations.items() if name != "return"}
         self._stamp = -1
-        self._n_redefined = _redefined
+        self._n_redefined = _function.redefined
         self._launch_options: dict[str, Any] = {}
         self._block_options: dict[int, dict[str, Any]] = {}
-        _adopt(self, func)
+        _function.adopt(self, func)
         self.module.kernels[self.key] = self
         return self
 
@@ -215,7 +119,7 @@ class Kernel(_native.Kernel):
         # One counter for the settings and every module's options.
         stamp = _settings["_changes"]
         if stamp != self._stamp:
-            if self._n_redefined != _redefined:
+            if self._n_redefined != _function.redefined:
                 self._look_again()
             given = {"verify_fp": config.verify_fp, **_settings}
             given.update({name: value for name, value in self.module.options.items() if value is not None})
@@ -238,7 +142,7 @@ class Kernel(_native.Kernel):
         functions = (one for one in identity.held if isinstance(one, FunctionType))
         if any(getattr(one, "__gs_redefined__", 0) > self._n_redefined for one in functions):
             self._forget()
-        self._n_redefined = _redefined
+        self._n_redefined = _function.redefined
 
     def launch_options(self, block_dim: int) -> dict[str, Any]:
         """As `compile_options`, for a launch with that many threads in a block; 0 for the device's own number."""
@@ -330,15 +234,15 @@ def _unique(
     # Leaving a default out and naming it are the same.
     is_default = {("enable_cuda_smem_spilling", False)}
     options = {key: one for key, one in options.items() if one is not None and (key, one) not in is_default}
-    identity.add(name or _key(function), function.__module__)
+    identity.add(name or _function.key_of(function), function.__module__)
     identity.add(sorted((key, str(value)) for key, value in (options | module_options).items()))
-    _keep(function)
+    _function.keep(function)
     identity.add(str(annotations.get("return")))
     identity.function(function, {key: ty for key, ty in annotations.items() if key != "return"})
     digest = identity.digest()
     found = _unique_kernels.get(digest) if identity.is_by_value else None
     if found is None:
-        module = Module(f"{function.__module__}.{name or _key(function)}_{digest.hex()[:8]}")
+        module = Module(f"{function.__module__}.{name or _function.key_of(function)}_{digest.hex()[:8]}")
         module.options.update(module_options)
         found = _unique_kernels[digest] = Kernel(function, name, module, options, annotations)
         found._held = identity.held
@@ -352,76 +256,6 @@ def _check_records(count: Any) -> None:
         raise ValueError(f"deterministic_max_records must be non-negative, not {count}")
 
 
-# For type checkers: what is decorated keeps its signature.
-@overload_signature
-def func(f: Callable[P, R]) -> Callable[P, R]: ...
-@overload_signature
-def func(
-    *, name: str | None = None, module: Module | str | None = None, inline: bool | None = None
-) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
-def func(
-    f: Callable[..., Any] | None = None,
-    *,
-    name: str | None = None,
-    module: Module | str | None = None,
-    inline: bool | None = None,
-) -> Any:
-    """Makes a function callable from kernels. Use as `@wp.func`.
-
-    Decorating another function of the same name in the same scope adds an overload; one with the same parameter types
-    replaces the earlier. Annotations and defaults are optional. Raises `TypeError` for an annotation that is no type.
-    """
-    if inline is not None and not isinstance(inline, bool):
-        raise TypeError(f"inline must be a bool or None, not {inline!r}")
-    frame = sys._getframe(1)
-
-    def decorate(function: Callable[..., Any], frame: FrameType = frame) -> Function:
-        annotations = _annotations.of_function(function, frame, every=False)
-        earlier = frame.f_locals.get(function.__name__)
-        made = Function(function, annotations, _overloads(earlier, function, annotations))
-        made.key = name or _key(function)
-        made.module = (
-            Module(f"{function.__module__}.{made.key}") if module == "unique" else _module_of(module, function)
-        )
-        made.inline = inline
-        _note_redefinition(made, made.module.functions.get(made.key))
-        made.module.functions[made.key] = made
-        return made
-
-    return decorate if f is None else decorate(f)
-
-
-# How often a function of a module was defined anew.
-_redefined = 0
-
-
-def _note_redefinition(made: Function, before: Function | None) -> None:
-    """Has every kernel look, at its next launch, whether it calls a function that was just replaced."""
-    global _redefined
-    # A function within another is captured by the kernels beside it: nothing else leads to its name.
-    if before is None or before in made.overloads or "<locals>" in made.func.__qualname__:
-        return
-    _redefined += 1
-    made.func.__gs_redefined__ = _redefined  # type: ignore[attr-defined]
-    _settings["_changes"] += 1
-    _native.set_launch_state(changes=_settings["_changes"])
-
-
-def _parameters(function: Callable[..., Any], annotations: dict[str, Any]) -> list[Any]:
-    code = function.__code__
-    return [annotations.get(name) for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]]
-
-
-def _overloads(earlier: Any, function: Callable[..., Any], annotations: dict[str, Any]) -> list[Function]:
-    """The functions of this name that a new one joins. A new list: kernels that hold the earlier ones do not change."""
-    if not isinstance(earlier, Function) or earlier.func.__qualname__ != function.__qualname__:
-        return []
-    if earlier.func.__module__ != function.__module__:
-        return []
-    wanted = _parameters(function, annotations)
-    return [one for one in earlier.overloads if _parameters(one.func, one._annotations) != wanted]
-
-
 def overload(kernel: Any, arg_types: Sequence[Any] | Mapping[str, Any] | None = None) -> Any:
     """An instance of a generic kernel for given types: a list in order, or a dict by name.
 
@@ -433,7 +267,11 @@ def overload(kernel: Any, arg_types: Sequence[Any] | Mapping[str, Any] | None = 
         frame = sys._getframe(1)
         known = get_module(function.__module__).kernels
         same = [one for one in known.values() if one.func.__qualname__ == function.__qualname__]
-        found = frame.f_locals.get(function.__name__) or known.get(_key(function)) or known.get(function.__name__)
+        found = (
+            frame.f_locals.get(function.__name__)
+            or known.get(_function.key_of(function))
+            or known.get(function.__name__)
+        )
         if not isinstance(found, Kernel) and len(same) > 1:
             names = ", ".join(f"`{one.key}`" for one in same)
             raise RuntimeError(f"Ambiguous kernel lookup: `{function.__name__}` may overload {names}")
@@ -474,11 +312,3 @@ def _instance(kernel: Kernel, annotations: dict[str, Any]) -> Kernel:
         own.options = kernel.module.options
         found = kernel._overloads[signature] = Kernel(kernel.func, kernel.key, own, kernel.options, annotations)
     return found
-
-
-def static(expression: Any) -> Any:
-    """In a kernel: an expression that Python evaluates, when the kernel is defined if it can. Else its argument."""
-    return expression
-
-
-static.__gs_builtin__ = "static"  # type: ignore[attr-defined]

@@ -195,7 +195,7 @@ def _write_kernel(function: Any, native: tuple[Any, ...], results: tuple[Any, ..
     ]
     annotations = {name: array or ty for name, (ty, array, _) in zip(params, native, strict=True)}
     annotations.update(zip(outs, results, strict=True))
-    made = _define(lines, {"function": function, "tid": _builtins.table["tid"]})
+    made = define(lines, {"function": function, "tid": _builtins.table["tid"]})
     return _kernel.Kernel(made, None, "unique", None, annotations)
 
 
@@ -208,15 +208,15 @@ def with_functions(function: Any, args: tuple[Any, ...]) -> tuple[Any, list[Any]
     if key not in _functions:
         given = ", ".join(name for name in params if name not in known)
         lines = [f"def called({given}):", f"    return function({', '.join(params)})"]
-        _functions[key] = _kernel.Function(_define(lines, {"function": function, **known}), {}, [])
+        _functions[key] = _kernel.Function(define(lines, {"function": function, **known}), {}, [])
     return _functions[key], [one for one, known in zip(args, is_known, strict=True) if not known]
 
 
-def _define(lines: list[str], names: dict[str, Any]) -> Callable[..., Any]:
+def define(lines: list[str], names: dict[str, Any], title: str = "map") -> Callable[..., Any]:
     """The function that source text defines, its text known to tracebacks and to the compiler."""
     global _n_texts
     _n_texts += 1
-    filename = f"<gridstride map {_n_texts}>"
+    filename = f"<gridstride {title} {_n_texts}>"
     text = "\n".join(lines) + "\n"
     _source.register(filename, text)
     scope = dict(names, __name__="gridstride._map")
@@ -287,7 +287,7 @@ def _from_lambda(func: Callable[..., Any], captured: dict[str, Any]) -> Callable
     if len({ast.unparse(node) for node in same}) != 1:
         raise RuntimeError("cannot tell the lambdas of this line apart: write them on lines of their own")
     body = ast.unparse(same[0].body)
-    return _define([f"def lambda_({', '.join(names)}):", f"    return {body}"], {**func.__globals__, **captured})
+    return define([f"def lambda_({', '.join(names)}):", f"    return {body}"], {**func.__globals__, **captured})
 
 
 def _parse(text: str) -> ast.Module:

@@ -8,6 +8,7 @@ True
 from __future__ import annotations
 
 import sys
+import weakref
 from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -48,6 +49,7 @@ class Module:
         self.kernels: dict[str, Kernel] = {}
         self.functions: dict[str, Function] = {}
         self.structs: dict[str, type] = {}
+        _all.add(self)
 
     def set_options(self, options: Mapping[str, Any]) -> None:
         """Changes options; later launches use them."""
@@ -64,6 +66,36 @@ class Module:
                 for ordinal, n_threads in one._compiled:
                     device = _device.get_device("cpu" if ordinal is None else f"cuda:{ordinal}")
                     found[(device.context, n_threads)] = ModuleExec(self, device, n_threads)
+        return found
+
+    @property
+    def references(self) -> set[Module]:
+        """The other modules whose functions its kernels and functions call."""
+        identity = _identity.Identity()
+        for kernel in self.kernels.values():
+            kernel.identify(identity)
+        for function in self.functions.values():
+            identity.value(function)
+        return {one for one in identity.modules if one is not self}
+
+    @property
+    def dependents(self) -> set[Module]:
+        """The modules that this one is among the `references` of: they are compiled anew where it changes."""
+        return {one for one in list(_all) if self in one.references}
+
+    @property
+    def hashers(self) -> dict[int, bytes]:
+        """Its hash by the threads of a block, for those that there is compiled code for."""
+        return {n_threads: self.hash_module(n_threads) for _, n_threads in self.execs}
+
+    def resolve_options(self, settings: Any = config, block_dim: int | None = None) -> dict[str, Any]:
+        """The options in force: where one is None, it is what `settings` say. Raises `ValueError` for a wrong one."""
+        named = vars(settings)
+        found = {name: named.get(name) if value is None else value for name, value in self.options.items()}
+        if not isinstance(found["deterministic"], config.DeterministicMode):
+            raise ValueError(f"the option `deterministic` is a wp.DeterministicMode, not {found['deterministic']!r}")
+        if block_dim is not None:
+            found["block_dim"] = block_dim
         return found
 
     def load(self, device: Any = None, block_dim: int | None = None) -> None:
@@ -93,7 +125,7 @@ class Module:
     def hash_module(self, block_dim: int | None = None) -> bytes:
         """A hash of the options and of all kernels: another one where a launch would now compile something else."""
         identity = _identity.Identity()
-        given = {name: _settings.get(name) if value is None else value for name, value in self.options.items()}
+        given = self.resolve_options()
         given["verify_fp"] = given.get("verify_fp") or config.verify_fp
         identity.add(sorted((name, str(value)) for name, value in given.items()))
         for key, kernel in sorted(self.kernels.items()):
@@ -123,6 +155,8 @@ class Module:
 
 
 _modules: dict[str, Module] = {}
+# Those that kernels have of their own are in no table by name.
+_all: weakref.WeakSet[Module] = weakref.WeakSet()
 
 
 def get_module(name: str) -> Module:
@@ -141,7 +175,7 @@ def set_module_options(options: Mapping[str, Any], module: Any = None) -> None:
 def get_module_options(module: Any = None) -> dict[str, Any]:
     """Compile options of the calling module (or of `module`)."""
     found = named_module(module, sys._getframe(1))
-    return {name: _settings.get(name) if value is None else value for name, value in found.options.items()}
+    return found.resolve_options()
 
 
 def named_module(module: Any, frame: FrameType) -> Module:

@@ -222,13 +222,13 @@ def type_to_warp(dtype: Any) -> Any:
 def types_equal(a: Any, b: Any, match_generic: Any = False) -> Any:
     """Whether two annotations mean the same type; with `match_generic` an open one matches any that it stands for."""
     first, second = _types.native_type(a), _types.native_type(b)
-    return first == second or (match_generic and (_matches(first, second) or _matches(second, first)))
+    return first == second or (match_generic and (matches(first, second) or matches(second, first)))
 
 
 _CLASSES = {"scalar": scalar_types, "float": float_types, "int": int_types}
 
 
-def _matches(pattern: Any, ty: Any) -> Any:
+def matches(pattern: Any, ty: Any) -> Any:
     """Whether a pattern tuple stands for a type or for another pattern."""
     if not isinstance(pattern, tuple):
         return pattern == ty
@@ -243,7 +243,7 @@ def _matches(pattern: Any, ty: Any) -> Any:
         return False
     extents = pattern[2:] if kind in ("vector", "matrix") else ()
     if kind == "array":
-        return pattern[2] == ty.rank and _matches(pattern[1], ty.elem)
-    return _matches(pattern[1], ty.elem) and all(
+        return pattern[2] == ty.rank and matches(pattern[1], ty.elem)
+    return matches(pattern[1], ty.elem) and all(
         wanted is None or wanted == found for wanted, found in zip(extents, ty.shape, strict=False)
     )

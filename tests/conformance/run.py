@@ -1,12 +1,13 @@
 """Runs the own test suite of Warp, or of numba-cuda, against Gridstride and writes a table.
 
     python tests/conformance/run.py [--suite warp|numba] [--device cpu|cuda] [--quick] [--only GLOB]
-                                    [--update] [--reasons] [--topics]
+                                    [--update] [--reasons] [--topics] [--peer-time PYTHON]
 
 A suite comes from the peer's wheel on PyPI, which pip downloads into a cache folder outside the repository; no
 file of it is copied here. `expected.tsv` lists for each module how many tests pass: fewer is a failure of this
 command, more is a gain that `--update` records. `excluded.tsv` lists tests that assert the peer's internals, each with
-its reason. `--suite numba --device cuda` runs the tests that numba-cuda cannot run without a GPU, on a GPU.
+its reason; `allowed.tsv` those that want an error for something which works here. `--suite numba --device cuda` runs
+the tests that numba-cuda cannot run without a GPU, on a GPU. `--peer-time` measures the peer's own run beside this one.
 """
 
 from __future__ import annotations
@@ -21,16 +22,19 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 import time
 import zipfile
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 HERE = pathlib.Path(__file__).parent
 # Seconds of processor time that a single test may take, and seconds for a module as a whole.
 TEST_SECONDS, MODULE_SECONDS = 20.0, 300.0
+# Allowed: the test wants an error where there is none here, and is right here; see `allowed.tsv`.
 # Wording: the test wants an error, gets one of the class that it names, and only its text differs.
-STATES = ("passed", "skipped", "excluded", "wording", "failed", "error")
+STATES = ("passed", "skipped", "excluded", "allowed", "wording", "failed", "error")
 FAILURES = ("wording", "failed", "error")
 
 
@@ -76,6 +80,15 @@ class Module:
     # Tests that pass although they are listed as excluded.
     stale: list[str] = field(default_factory=list)
     seconds: float = 0.0
+    # Processor time of its processes and of those that they started, the system's included.
+    cpu_seconds: float = 0.0
+
+
+class Lists(NamedTuple):
+    """Tests that do not count as failures, by their names, with the reason for each."""
+
+    excluded: dict[str, str]
+    allowed: dict[str, str]
 
 
 def suite_folder() -> pathlib.Path:
@@ -104,9 +117,9 @@ def module_names(folder: pathlib.Path) -> list[str]:
     return [".".join(file.relative_to(folder).with_suffix("").parts) for file in files]
 
 
-def excluded() -> dict[str, str]:
-    """Tests that are not run, with the reason for each."""
-    path = HERE / f"{suite.prefix}excluded.tsv"
+def listed(name: str) -> dict[str, str]:
+    """Tests of a list, `excluded` or `allowed`, with the reason for each."""
+    path = HERE / f"{suite.prefix}{name}.tsv"
     if not path.exists():
         return {}
     with open(path, newline="") as file:
@@ -118,26 +131,20 @@ def suite_name(test: str) -> str:
     return "numba." + test.partition("numba.")[2] if suite.prefix else "warp." + test.partition(".")[2]
 
 
-def run_module(folder: pathlib.Path, name: str, skip: dict[str, str]) -> Module:
+def run_module(folder: pathlib.Path, name: str, lists: Lists, environment: dict[str, str] | None = None) -> Module:
     """Runs one module in worker processes: a new one after each crash."""
     module, done, began = Module(name), 0, time.perf_counter()
     while time.perf_counter() - began < MODULE_SECONDS:
-        worker = [
-            sys.executable,
-            str(HERE / suite.worker),
-            str(folder),
-            name,
-            str(TEST_SECONDS),
-            str(done),
-            suite.device,
-        ]
+        script = str(HERE / suite.worker)
+        worker = [sys.executable, script, str(folder), name, str(TEST_SECONDS), str(done), suite.device]
         started = ""
-        with subprocess.Popen(worker, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        pipe = subprocess.PIPE
+        with subprocess.Popen(worker, stdout=pipe, stderr=subprocess.DEVNULL, text=True, env=environment) as process:
             assert process.stdout is not None
             for line in process.stdout:
                 report = json.loads(line)
                 module.collected = max(module.collected, report.get("collected", 0))
-                if "broken" in report and name in skip:
+                if "broken" in report and name in lists.excluded:
                     module.states["excluded"] += 1
                 elif "broken" in report:
                     module.states["error"] += 1
@@ -146,14 +153,8 @@ def run_module(folder: pathlib.Path, name: str, skip: dict[str, str]) -> Module:
                     started = suite_name(report["started"])
                 elif "test" in report:
                     done, started = done + 1, ""
-                    test, state = suite_name(report["test"]), report["state"]
-                    if state in FAILURES and test in skip:
-                        state = "excluded"
-                    module.states[state] += 1
-                    if state == "passed" and test in skip:
-                        module.stale.append(test)
-                    if state in FAILURES:
-                        module.reasons.append((test, report["reason"]))
+                    note(module, suite_name(report["test"]), report["state"], report["reason"], lists)
+            module.cpu_seconds += reaped(process)
         if not started:
             break
         done += 1
@@ -161,6 +162,27 @@ def run_module(folder: pathlib.Path, name: str, skip: dict[str, str]) -> Module:
         module.reasons.append((started, f"the process ended with {process.returncode}"))
     module.seconds = time.perf_counter() - began
     return module
+
+
+def note(module: Module, test: str, state: str, reason: str, lists: Lists) -> None:
+    """Counts a test."""
+    if state in FAILURES and test in lists.excluded:
+        state = "excluded"
+    # A test of the list that fails in another way is a failure.
+    if state in FAILURES and test in lists.allowed and "not raised" in reason:
+        state = "allowed"
+    module.states[state] += 1
+    if state == "passed" and (test in lists.excluded or test in lists.allowed):
+        module.stale.append(test)
+    if state in FAILURES:
+        module.reasons.append((test, reason))
+
+
+def reaped(process: subprocess.Popen[str]) -> float:
+    """Waits for a process that closed its output; the processor time that it and its own processes took."""
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return usage.ru_utime + usage.ru_stime
 
 
 def read_expected() -> dict[str, int]:
@@ -178,7 +200,8 @@ def write_expected(modules: list[Module]) -> None:
     rows: dict[str, list[str]] = {}
     if path.exists():
         with open(path, newline="") as file:
-            rows = {row[0]: row for row in list(csv.reader(file, delimiter="\t"))[1:]}
+            for row in csv.DictReader(file, delimiter="\t"):
+                rows[row["module"]] = [row["module"], *(row.get(name) or "0" for name in ("collected", *STATES))]
     for m in modules:
         rows[m.name] = [m.name, str(m.collected), *(str(m.states[state]) for state in STATES)]
     with open(path, "w", newline="") as file:
@@ -199,18 +222,18 @@ def print_topics(modules: list[Module]) -> None:
         topic, passed = topics.get(module.name, ("other", 0))
         peer[topic] += passed
         ours.setdefault(topic, Counter()).update(module.states)
-    print("| topic | Warp passes | Gridstride passes | other words | excluded | fails |")
-    print("|---|---|---|---|---|---|")
+    print("| topic | Warp passes | Gridstride passes | works here | other words | excluded | fails |")
+    print("|---|---|---|---|---|---|---|")
     for topic in sorted(ours, key=lambda topic: -ours[topic]["passed"]):
         states = ours[topic]
         others = states["failed"] + states["error"]
-        row = (topic, peer[topic], states["passed"], states["wording"], states["excluded"], others)
+        counts = (states[name] for name in ("passed", "allowed", "wording", "excluded"))
+        row = (topic, peer[topic], *counts, others)
         print("| " + " | ".join(map(str, row)) + " |")
 
 
-def main() -> int:
-    """Runs the suite; 1 where a module passes fewer tests than recorded."""
-    global suite, TEST_SECONDS, MODULE_SECONDS
+def arguments() -> argparse.Namespace:
+    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--suite", choices=("warp", "numba"), default="warp", help="whose tests to run")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="cuda: what needs a GPU, of numba's")
@@ -221,19 +244,78 @@ def main() -> int:
     parser.add_argument("--topics", action="store_true", help="print a table by topic")
     parser.add_argument("--seconds", type=float, default=TEST_SECONDS, help="a test may take, a module 15 times that")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    peer_time = "a Python that has the peer: runs its first modules, until they took longer than this whole run"
+    parser.add_argument("--peer-time", metavar="PYTHON", help=f"{peer_time}. Both start with empty caches")
     options = parser.parse_args()
-    TEST_SECONDS, MODULE_SECONDS = options.seconds, 15 * options.seconds
     if options.device == "cuda" and options.suite != "numba":
         parser.error("--device cuda is for --suite numba")
+    if options.peer_time and options.suite != "warp":
+        parser.error("--peer-time is for --suite warp")
+    return options
+
+
+def compare_with_peer(python: str, modules: list[Module]) -> None:
+    """Runs the same modules with the peer itself, in order, until they took more processor time than all did here."""
+    ours, peers = sum(module.cpu_seconds for module in modules), 0.0
+    with tempfile.TemporaryDirectory() as cache:
+        environment = dict(os.environ, WARP_CACHE_PATH=cache)
+        for n, module in enumerate(modules, 1):
+            worker = [python, str(HERE / "peer_worker.py"), module.name]
+            quiet = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
+            with subprocess.Popen(worker, env=environment, **quiet) as process:  # type: ignore[call-overload]
+                passed = sum(json.loads(line).get("state") == "passed" for line in process.stdout)
+                seconds = reaped(process)
+            peers += seconds
+            line = f"{module.name}: {passed} passed with the peer in {seconds:.1f} s of processor time"
+            print(f"{line}, {module.states['passed']} in {module.cpu_seconds:.1f} s here", flush=True)
+            if peers > ours:
+                print(f"{n} modules of the peer took {peers:.0f} s, all {len(modules)} took {ours:.0f} s here")
+                return
+    print(f"all {len(modules)} modules took {peers:.0f} s with the peer, {ours:.0f} s here")
+
+
+def main() -> int:
+    """Runs the suite; 1 where a module passes fewer tests than recorded."""
+    global suite, TEST_SECONDS, MODULE_SECONDS
+    options = arguments()
+    TEST_SECONDS, MODULE_SECONDS = options.seconds, 15 * options.seconds
     suite = SUITES["numba-cuda" if options.device == "cuda" else options.suite]
-    folder, skip, expected = suite_folder(), excluded(), read_expected()
+    folder, lists = suite_folder(), Lists(listed("excluded"), listed("allowed"))
     names = [name for name in module_names(folder) if fnmatch.fnmatch(name, options.only)]
     if options.quick:
         quick = (HERE / "quick.txt").read_text().split()
         names = [name for name in names if name in quick]
-    began, modules, losses = time.perf_counter(), [], 0
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory() as cache:
+        environment = dict(os.environ, GRIDSTRIDE_CACHE_DIR=cache) if options.peer_time else None
+        modules, losses = run_modules(folder, names, lists, environment, options)
+    total = sum((module.states for module in modules), Counter[str]())
+    n_tests, n_modules = sum(m.collected for m in modules), len(modules)
+    seconds, cpu_seconds = time.perf_counter() - began, sum(m.cpu_seconds for m in modules)
+    print(f"{n_tests} tests in {n_modules} modules, {seconds:.0f} s, {cpu_seconds:.0f} s of processor time")
+    for test in [test for module in modules for test in module.stale]:
+        print(f"passes, and is no longer to be listed: {test}")
+    if options.topics:
+        print_topics(modules)
+    if options.update:
+        write_expected(modules)
+    if options.peer_time:
+        compare_with_peer(options.peer_time, modules)
+    print(f"{total['passed']} passed, {losses} failed, {total['skipped']} skipped")
+    return 1 if losses and not options.update else 0
+
+
+def run_modules(
+    folder: pathlib.Path,
+    names: list[str],
+    lists: Lists,
+    environment: dict[str, str] | None,
+    options: argparse.Namespace,
+) -> tuple[list[Module], int]:
+    """Runs modules side by side and prints a line for each; also how many tests fewer passed than recorded."""
+    expected, modules, losses = read_expected(), [], 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for module in pool.map(lambda name: run_module(folder, name, skip), names):
+        for module in pool.map(lambda name: run_module(folder, name, lists, environment), names):
             modules.append(module)
             passed, before = module.states["passed"], expected.get(module.name, 0)
             counts = " ".join(f"{state} {module.states[state]}" for state in STATES)
@@ -241,20 +323,12 @@ def main() -> int:
                 f"  LOST {before - passed}" if passed < before else f"  gained {passed - before}" * (passed > before)
             )
             losses += max(0, before - passed)
-            print(f"{module.name} collected {module.collected} {counts} {module.seconds:.1f} s{change}", flush=True)
+            taken = f"{module.seconds:.1f} s, {module.cpu_seconds:.1f} s of processor time"
+            print(f"{module.name} collected {module.collected} {counts} {taken}{change}", flush=True)
             if options.reasons:
                 for test, reason in module.reasons:
                     print(f"    {test}: {reason}")
-    total = sum((module.states for module in modules), Counter[str]())
-    print(f"{sum(m.collected for m in modules)} tests in {len(modules)} modules, {time.perf_counter() - began:.0f} s")
-    for test in [test for module in modules for test in module.stale]:
-        print(f"passes, and is no longer to be excluded: {test}")
-    if options.topics:
-        print_topics(modules)
-    if options.update:
-        write_expected(modules)
-    print(f"{total['passed']} passed, {losses} failed, {total['skipped']} skipped")
-    return 1 if losses and not options.update else 0
+    return modules, losses
 
 
 if __name__ == "__main__":

@@ -17,8 +17,6 @@ import time
 import unittest
 from typing import Any
 
-import gridstride.compat
-
 
 class OutOfTime(BaseException):
     """A test ran too long. Not an Exception, so that no test can swallow it."""
@@ -128,6 +126,8 @@ def serve(module: str, seconds: float, first: int, only: frozenset[str] | None =
 
 def main() -> None:
     """Runs the module named on the command line."""
+    import gridstride.compat
+
     folder, module, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
     first = int(sys.argv[4]) if len(sys.argv) > 4 else 0
     # Tests write modules anew within a second, which a file of bytecode would hide.

@@ -1,5 +1,6 @@
 """Names of Warp that programs import under `gridstride.compat`, whether or not they mean something here."""
 
+import os
 import subprocess
 import sys
 import threading
@@ -134,3 +135,32 @@ def test_deterministic_launches_add_in_order():
         thread.join()
     assert len(sums) == 1
     assert _native.get_num_threads() == n_cores
+
+
+CACHE = """
+import os
+import gridstride.compat
+gridstride.compat.install()
+import warp as wp
+
+folder = os.path.join(os.path.realpath(os.environ["WARP_CACHE_PATH"]), wp.config.version)
+assert wp.config.kernel_cache_dir == folder
+wp._src.build.init_kernel_cache(folder)
+assert wp.config.kernel_cache_dir == folder
+
+@wp.kernel
+def one(out: wp.array[float]):
+    out[0] = 1.0
+
+wp.launch(one, dim=1, inputs=[wp.zeros(1, dtype=float)])
+assert os.listdir(folder)
+"""
+
+
+def test_the_folder_of_compiled_kernels_is_warps_where_a_program_names_it(tmp_path):
+    environment = {key: value for key, value in os.environ.items() if key != "GRIDSTRIDE_CACHE_DIR"}
+    environment["WARP_CACHE_PATH"] = str(tmp_path / "cache")
+    program = tmp_path / "program.py"
+    program.write_text(CACHE)
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr

@@ -157,3 +157,31 @@ def test_a_tape_keeps_what_a_replay_function_reads():
     seed = np.arange(n, dtype=np.float32)
     tape.backward(grads={y: wp.array(seed, dtype=float)})
     np.testing.assert_allclose(x.grad.numpy(), 2.0 * x.numpy() * (np.arange(n) + 1) * seed[taken], rtol=1e-6)
+
+
+@wp.func
+def assign(x: wp.ref[float], y: float) -> float:
+    x = x * y
+    return y
+
+
+@wp.func_grad(assign)
+def adj_assign(x: float, y: float, adj_ret: float):
+    # The adjoint of a parameter passed by reference is first that of what it holds in the end.
+    wp.adjoint[y] += 100.0 * wp.adjoint[x] + adj_ret
+    wp.adjoint[x] = 10.0 * wp.adjoint[x]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_the_adjoint_of_a_reference_comes_in_and_goes_out(device):
+    @wp.kernel
+    def kernel(x: wp.array(dtype=float), y: wp.array(dtype=float), out: wp.array(dtype=float)):
+        i = wp.tid()
+        held = x[i]
+        given = assign(held, y[i])
+        out[i] = 3.0 * held + given
+
+    x, y, out = wp.array([1.0, 2.0], dtype=float), wp.array([3.0, 5.0], dtype=float), wp.zeros(2)
+    dx, dy, _ = adjoints(kernel, 2, [x, y, out], [[0.0, 0.0], [0.0, 0.0], [1.0, 1.0]], device)
+    np.testing.assert_array_equal(dx, [30.0, 30.0])
+    np.testing.assert_array_equal(dy, [301.0, 301.0])

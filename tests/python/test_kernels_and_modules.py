@@ -151,14 +151,6 @@ def test_static_and_constant_on_the_host():
         wp.constant([1])
 
 
-def test_native_text_is_refused():
-    @wp.func_native("return x;")
-    def native(x: float): ...
-
-    with pytest.raises(NotImplementedError, match="C\\+\\+"):
-        native(1.0)
-
-
 def test_every_name_of_the_kernel_language_is_there():
     from gridstride import _builtins
 
@@ -220,3 +212,65 @@ def result(kernel) -> float:
     a = wp.ones(1, dtype=float)
     wp.launch(kernel, dim=1, inputs=[a])
     return float(a.numpy()[0])
+
+
+@wp.func
+def scaled(x: float, factor: float = 2.0):
+    return factor * x
+
+
+@wp.kernel
+def scales(out: wp.array(dtype=float)):
+    out[0] = scaled(1.0)
+
+
+def test_the_defaults_of_a_function_can_be_changed():
+    out = wp.zeros(1, dtype=float)
+    wp.launch(scales, dim=1, inputs=[out])
+    before = scales.module.hash_module()
+    try:
+        scaled.defaults["factor"] = 5.0
+        assert scaled.defaults == {"factor": 5.0} and scales.module.hash_module() != before
+        wp.launch(scales, dim=1, inputs=[out])
+        assert out.list() == [5.0]
+        with pytest.raises(KeyError, match="no parameter `other`"):
+            scaled.defaults["other"] = 1.0
+    finally:
+        scaled.defaults = {"factor": 2.0}
+    assert scales.module.hash_module() == before
+
+
+def test_an_overload_is_found_by_types():
+    assert twice.get_overload([int], {}).func.__annotations__ == {"x": int}
+    assert twice.get_overload([], {"x": float}) is twice.overloads[0]
+    assert twice.get_overload([wp.vec3], {}) is None
+    assert list(twice.user_overloads.values()) == twice.overloads
+
+
+def test_modules_know_which_others_they_call():
+    provider, consumer = wp.Module("provider"), wp.Module("consumer")
+
+    @wp.func(module=provider)
+    def given(x: float):
+        return x + 1.0
+
+    @wp.kernel(module=consumer)
+    def uses(out: wp.array(dtype=float)):
+        out[0] = given(1.0)
+
+    assert consumer.references == {provider} and consumer in provider.dependents
+    assert provider.references == set() and not consumer.hashers
+    wp.launch(uses, dim=1, inputs=[wp.zeros(1, dtype=float)])
+    assert list(consumer.hashers.values()) == [consumer.hash_module()]
+    consumer.unload()
+    assert not consumer.hashers
+
+
+def test_options_in_force_are_those_of_the_module_or_of_the_settings():
+    module = wp.Module("options")
+    module.options["max_unroll"] = 3
+    found = module.resolve_options(wp.config, 64)
+    assert found["max_unroll"] == 3 and found["fast_math"] is wp.config.fast_math and found["block_dim"] == 64
+    module.options["deterministic"] = True
+    with pytest.raises(ValueError, match="DeterministicMode"):
+        module.resolve_options()

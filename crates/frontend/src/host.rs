@@ -95,6 +95,13 @@ pub struct ParamSource {
     pub passing: Passing,
 }
 
+impl ParamSource {
+    /// One that the compiler adds.
+    pub(crate) fn hidden(name: String) -> ParamSource {
+        ParamSource { name, annotation: None, default: None, passing: Passing::Either }
+    }
+}
+
 /// How a call may give a parameter its argument: `def f(by_position, /, either, *, by_name)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Passing {

@@ -12,6 +12,7 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import os
 import sys
 from collections.abc import Sequence
 from types import ModuleType
@@ -121,6 +122,8 @@ def install() -> None:
 
     # Programs write `wp._src.types.…` without importing it.
     gridstride._src = internals  # type: ignore[attr-defined]
+    if "WARP_CACHE_PATH" in os.environ and "GRIDSTRIDE_CACHE_DIR" not in os.environ:
+        internals.build.init_kernel_cache()
 
 
 def add_package(name: str, folder: str) -> None:
@@ -136,8 +139,6 @@ def add_package(name: str, folder: str) -> None:
 
 def run(program: str, arguments: Sequence[str]) -> None:
     """Runs a program file as `python PROGRAM ARGUMENTS` would, with `install` in force."""
-    import os
-
     install()
     with open(program, "rb") as file:
         source = file.read()

@@ -3,7 +3,8 @@
 //! In: a function that was lowered, and what Python registered for it. Out: two more functions of the module. The
 //! replay function has the function's own parameters and results. The gradient function takes the function's arguments,
 //! the adjoints of its results, and the adjoint arrays of those arguments that lead to floats; it gives the adjoints of
-//! those arguments that are floats. In its body `wp.adjoint[x]` is a variable that starts at zero, or that array:
+//! those arguments that are floats. In its body `wp.adjoint[x]` is that array, or a variable: it starts at zero, or for
+//! a parameter passed by reference as the adjoint of what that holds in the end.
 //!
 //! ```text
 //! def adj_f(x: float, a: wp.array(dtype=float), adj_ret: float):      func @adj_f(v0: f32, v1: array, v2: f32, v3: array)
@@ -16,7 +17,7 @@ use super::argument::Argument;
 use super::instance::Callee;
 use super::lower::Result;
 use super::unit::{Returns, Unit};
-use crate::{Custom, ObjectId, ParamSource, Passing, TypePattern};
+use crate::{Custom, ObjectId, ParamSource, TypePattern};
 use diagnostics::{Diagnostic, Span};
 use ir::{CustomGradient, FuncRef, FunctionKind, Scalar, Type, TypeKind};
 use ruff_python_ast::visitor::transformer::{Transformer, walk_expr};
@@ -83,6 +84,15 @@ impl Unit<'_> {
         let mut arguments = pending.arguments.clone();
         arguments.extend(pending.returns.types.iter().map(|&ty| Argument::Value(ty)));
         callee.accumulators = Some(Vec::new());
+        // What a parameter passed by reference holds in the end is a result, whose adjoint its own starts as.
+        let referred = self.callee(pending.object)?.params;
+        for (param, argument) in referred.iter().zip(&pending.arguments) {
+            let &Argument::Value(ty) = argument else { continue };
+            if param.annotation.as_ref().is_some_and(TypePattern::is_ref) && !ty.is_array() {
+                callee.params.push(ParamSource::hidden(adjoint_name(&param.name)));
+                arguments.push(Argument::Value(ty));
+            }
+        }
         // The gradient function gives adjoints, not what its parameters hold in the end.
         for param in &mut callee.params {
             if let Some(TypePattern::Ref(inner)) = &param.annotation {
@@ -94,7 +104,7 @@ impl Unit<'_> {
             let &Argument::Value(ty) = argument else { continue };
             let name = adjoint_name(&param.name);
             if leads_to_floats(ty) {
-                callee.params.push(ParamSource { name, annotation: None, default: None, passing: Passing::Either });
+                callee.params.push(ParamSource::hidden(name));
                 arguments.push(Argument::Value(ty));
             } else if has_floats(ty) {
                 callee.accumulators.get_or_insert_default().push((name, ty));

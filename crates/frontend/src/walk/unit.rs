@@ -250,8 +250,11 @@ impl<'h> Unit<'h> {
             }
         }
         for (name, ty) in callee.accumulators.iter().flatten() {
-            let zero = lower.zero(*ty);
-            lower.names.set(name, Binding::Is(Operand::Value(zero)));
+            // Of a parameter passed by reference, its start is a parameter.
+            if lower.names.get(name).is_none() {
+                let zero = lower.zero(*ty);
+                lower.names.set(name, Binding::Is(Operand::Value(zero)));
+            }
             lower.refs.push((name.clone(), *ty));
         }
         lower.is_annotated = callee.return_types().is_some();

@@ -7,8 +7,10 @@ can be imported and raises `NotImplementedError` when it is used.
 from typing import Any
 
 from gridstride.compat.absent import AbsentModule
+from gridstride.compat.internals import build as build
 from gridstride.compat.internals import codegen as codegen
 from gridstride.compat.internals import context as context
+from gridstride.compat.internals import deterministic as deterministic
 from gridstride.compat.internals import logger as logger
 from gridstride.compat.internals import types as types
 from gridstride.compat.internals import utils as utils

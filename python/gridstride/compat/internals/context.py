@@ -99,6 +99,15 @@ def alloc_tracker_report_text(sort_order: int = 0, max_items: int = 10) -> str:
     return _memory.ledger.text(max_items, sort_order == 1)
 
 
+def get_warp_version() -> str:
+    """Version of Warp that programs find here."""
+    return config.version
+
+
+# Its compiler is part of it.
+get_warp_clang_version = get_warp_version
+
+
 def get_llvm_version() -> str:
     """Version of the compiler that is built in."""
     return _native.llvm_version()

@@ -26,7 +26,8 @@ Reference = _types.Reference
 _ArrayAnnotation = ArrayAnnotation  # noqa: F405
 scalar_base, float_base, int_base = _types.scalar_base, _types.float_base, _types.int_base
 vector_types = tuple(kind for name, kind in named.items() if name.startswith("vec"))
-non_atomic_types = (_types.bool,)
+# The types that Warp has no atomic operations of.
+non_atomic_types = (_types.int8, _types.uint8, _types.int16, _types.uint16)
 
 
 def _get_ml_dtypes_bfloat16() -> Any:
