@@ -10,13 +10,13 @@ use crate::launcher::{BlockLauncher, Code, Known, learner_of};
 use crate::options::registers;
 use crate::pack::{Words, collect_args};
 use crate::plan::{CudaKey, Ready, UnitKey};
-use crate::watch::Length;
 use crate::{print, state};
 use pipeline::Unit;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt};
 use runtime::{BlockBounds, Fault};
+use runtime_cpu::Length;
 use runtime_cpu::Pool;
 use std::time::{Duration, Instant};
 

@@ -13,13 +13,13 @@ use crate::recorded::{Launch, Recording};
 use crate::state::{self, TAPES};
 use crate::subclass::KnownClass;
 use crate::tape::{self, Launched as OnTape, Launching};
-use crate::watch::Length;
 use pipeline::Unit;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyString};
 use runtime::abi::MAX_RANK;
 use runtime::{Fault, LaunchBounds};
+use runtime_cpu::Length;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

@@ -34,7 +34,6 @@ mod subclass;
 mod tape;
 mod types;
 mod value;
-mod watch;
 
 use crate::errors::{Failure, guarded};
 use crate::function::Kernel;

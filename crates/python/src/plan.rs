@@ -9,13 +9,13 @@ use crate::function::Kernel;
 use crate::host::LiveHost;
 use crate::options::{CompileOptions, disk_cache};
 use crate::pack::Layout;
-use crate::watch::Watch;
 use ir::Type;
 use pipeline::{CudaError, CudaSpecialization, LoadedModule, Part, Request, Specialization, Unit};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use runtime::abi::MAX_RANK;
 use runtime::{BlockEntryPoint, EntryPoint};
+use runtime_cpu::Watch;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -230,7 +230,7 @@ impl Variants {
         let special = Specialization { contiguous: is_contiguous, rank: key.rank };
         let loaded = py.detach(|| pipeline::load(&unit, special, disk.as_ref()));
         let outcome = match loaded {
-            Ok(module) => Ok(Arc::new(Ready { unit, key, entry: module.entry(), watch: Watch::new(), module })),
+            Ok(module) => Ok(Arc::new(Ready { unit, key, entry: module.entry(), watch: Watch::default(), module })),
             Err(error) => Err(Arc::new(Failure::new(&kernel.get().name, error.to_string()))),
         };
         lock(&self.codes).push((key, is_contiguous, outcome.clone()));

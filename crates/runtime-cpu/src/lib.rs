@@ -27,9 +27,11 @@ mod crew;
 mod forks;
 mod grid;
 mod pace;
+mod watch;
 
 pub use grid::{GridError, MAX_GRID};
 pub use pace::Pace;
+pub use watch::{Length, Watch};
 
 use crew::{Crew, Job};
 use runtime::{BlockBounds, BlockEntryPoint, EntryPoint, Fault, LaunchBounds};

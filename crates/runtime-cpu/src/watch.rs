@@ -18,7 +18,7 @@ const MEASURED_EVERY: u32 = 8;
 
 /// What to expect of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Length {
+pub enum Length {
     /// Not worth a second thread.
     Tiny,
     Short,
@@ -26,21 +26,26 @@ pub(crate) enum Length {
     Long,
 }
 
+/// What was measured of some code.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub struct Watch {
     /// Of the launch measured last: ticks of the clock in the high half, threads in the low half.
     last: AtomicU64,
     /// Tiny launches in a row.
     streak: AtomicU32,
 }
 
-impl Watch {
-    pub(crate) fn new() -> Watch {
+/// Nothing measured yet.
+impl Default for Watch {
+    fn default() -> Watch {
         Watch { last: AtomicU64::new(u64::MAX), streak: AtomicU32::new(0) }
     }
+}
 
+impl Watch {
+    /// What to expect of a launch of so many threads.
     #[inline]
-    pub(crate) fn expect(&self, n_threads: i64) -> Length {
+    pub fn expect(&self, n_threads: i64) -> Length {
         let last = self.last.load(Relaxed);
         let (ticks, n_last, n) = (last >> 32, last & u64::from(u32::MAX), n_threads.unsigned_abs());
         let expected = if n <= n_last { ticks } else { ticks.saturating_mul(n) / n_last.max(1) };
@@ -53,7 +58,7 @@ impl Watch {
 
     /// Runs a launch of so many threads, and measures it mostly.
     #[inline]
-    pub(crate) fn run<R>(&self, n_threads: i64, launch: impl FnOnce() -> R) -> R {
+    pub fn run<R>(&self, n_threads: i64, launch: impl FnOnce() -> R) -> R {
         let streak = self.streak.load(Relaxed);
         if streak >= TRUSTED && !streak.is_multiple_of(MEASURED_EVERY) {
             self.streak.store(streak.wrapping_add(1), Relaxed);
@@ -107,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_long_launch_is_noticed_and_forgotten_again() {
-        let watch = Watch::new();
+        let watch = Watch::default();
         assert_eq!(watch.expect(1), Length::Long);
         watch.run(1, || ());
         assert_eq!(watch.expect(1), Length::Tiny);
@@ -119,7 +124,7 @@ mod tests {
 
     #[test]
     fn after_many_tiny_launches_one_of_some_is_measured() {
-        let watch = Watch::new();
+        let watch = Watch::default();
         (0..100).for_each(|_| watch.run(1, || ()));
         (0..MEASURED_EVERY).for_each(|_| watch.run(1, sleep));
         assert_eq!(watch.expect(1), Length::Long);
@@ -127,7 +132,7 @@ mod tests {
 
     #[test]
     fn more_threads_take_longer() {
-        let watch = Watch::new();
+        let watch = Watch::default();
         watch.run(1, || ());
         assert_eq!(watch.expect(1 << 40), Length::Long);
         watch.run(1000, sleep);
