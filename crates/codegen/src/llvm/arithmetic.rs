@@ -149,11 +149,26 @@ impl<'c> Lowering<'c, '_> {
             return self.select(less, x, y);
         }
         let (fx, fy) = (self.widen(scalar, x)?, self.widen(scalar, y)?);
+        if self.device.is_some() && matches!(scalar, Scalar::F32 | Scalar::F64) {
+            return self.device_min_max(op, fx, fy);
+        }
         let order = if op == Op::Min { FloatPredicate::OLT } else { FloatPredicate::OGT };
         let first = b.build_float_compare(order, fx, fy, "")?;
         let missing = b.build_float_compare(FloatPredicate::UNO, fy, fy, "")?;
         let chosen = self.select(first, x, y)?;
         self.select(missing, x, chosen)
+    }
+
+    /// A GPU's own instruction differs for zeros alone: to it -0 is less than 0, and the op gives y where x equals it.
+    fn device_min_max(&self, op: Op, x: FloatValue<'c>, y: FloatValue<'c>) -> Result<Leaf<'c>> {
+        let name = if op == Op::Min { "llvm.minnum" } else { "llvm.maxnum" };
+        let chosen = self.intrinsic(name, &[x, y])?;
+        let settled = |(y, _): (f64, bool)| y != 0.0 || (op == Op::Max) == y.is_sign_positive();
+        if self.fast.is_some() || y.get_constant().is_some_and(settled) {
+            return Ok(chosen.into());
+        }
+        let is_equal = self.builder.build_float_compare(FloatPredicate::OEQ, x, y, "")?;
+        self.select(is_equal, y.into(), chosen.into())
     }
 
     pub(crate) fn compare(&self, op: Op, scalar: Scalar, x: Leaf<'c>, y: Leaf<'c>) -> Result<IntValue<'c>> {

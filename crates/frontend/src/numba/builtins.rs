@@ -123,8 +123,10 @@ pub(crate) fn call(lower: &mut Lower<'_, '_>, name: &str, args: Args, span: Span
             return result;
         }
     }
-    if name.starts_with('_')
-        && let Some(result) = lower.call_library(name, args, span)
+    // Those of the kernel library that are written in the other dialect have no `_`.
+    let function = name.strip_prefix("library.");
+    if (name.starts_with('_') || function.is_some())
+        && let Some(result) = lower.call_library(function.unwrap_or(name), args, span)
     {
         return result;
     }
@@ -215,9 +217,11 @@ fn bits(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
     let to = match lower.ty(value).as_scalar() {
         Some(Scalar::F64) => Scalar::I64,
         Some(Scalar::F32) => Scalar::I32,
+        Some(Scalar::F16) => Scalar::I16,
         Some(Scalar::I64) => Scalar::F64,
         Some(Scalar::I32) => Scalar::F32,
-        _ => return Err(lower.wrong_type(call, call.arg(0), "a 32- or 64-bit number")),
+        Some(Scalar::I16) => Scalar::F16,
+        _ => return Err(lower.wrong_type(call, call.arg(0), "a number of 16, 32 or 64 bits")),
     };
     Ok(Operand::Value(lower.b().push1(Op::Bitcast, &[value], ir::Attr::None, Type::scalar(to))))
 }
@@ -258,7 +262,7 @@ fn abs(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
     }
 }
 
-/// `min(a, b, …)` or of the items of a tuple. As Python does it, the first wins unless a later one is beyond it.
+/// `min(a, b, …)` or of the items of a tuple. A NaN gives way to a number.
 fn extreme(lower: &mut Lower<'_, '_>, call: &Call<'_>, op: Op) -> Result<Operand> {
     let operands: Vec<Operand> = match call.rest.as_slice() {
         [] => {
@@ -281,18 +285,10 @@ fn extreme(lower: &mut Lower<'_, '_>, call: &Call<'_>, op: Op) -> Result<Operand
         }
     }
     let Some(ty) = ty else { return Err(lower.error("argument-count", call.span, "an empty tuple has no extreme")) };
-    let compare = if op == Op::Min { Op::Lt } else { Op::Gt };
     let mut best: Option<Value> = None;
     for operand in &operands {
         let value = lower.value_as(operand, ty, call.span)?;
-        best = Some(match best {
-            None => value,
-            Some(known) if ty.element().is_some_and(Scalar::is_float) => {
-                let is_beyond = lower.b().compare(compare, value, known);
-                lower.b().select(is_beyond, value, known)
-            }
-            Some(known) => lower.b().binary(op, known, value),
-        });
+        best = Some(best.map_or(value, |known| lower.b().binary(op, known, value)));
     }
     Ok(best.map_or(Operand::NONE, Operand::Value))
 }

@@ -159,7 +159,9 @@ impl Lower<'_, '_> {
             };
             return Err(self.error("return-mismatch", span, message));
         }
-        if let Some(promote) = self.rules.promote {
+        if !self.is_annotated
+            && let Some(promote) = self.rules.promote
+        {
             let known = self.wider_returns.as_ref().unwrap_or(&types);
             let wider = items.iter().zip(known).map(|(item, &ty)| promote(ty, self.type_of(item)?));
             if let Some(wider) = wider.collect::<Option<Vec<_>>>()
