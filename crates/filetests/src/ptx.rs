@@ -3,7 +3,8 @@
 use codegen::nvptx::{self, PtxOptions};
 use ir::{FuncRef, Module};
 
-/// Reads the words after `test: ptx`: `sm=90`, `rank=2`, `contiguous`, `aligned`, `strided`, `few`.
+/// Reads the words after `test: ptx`: `sm=90`, `rank=2`, `contiguous`, `aligned`, `strided`, `few`, and
+/// `summed=0,2`: small arrays by number of the parameter.
 pub fn options(words: &[&str]) -> Result<PtxOptions, String> {
     let mut options = PtxOptions { sm: 90, ..PtxOptions::default() };
     for word in words {
@@ -11,6 +12,11 @@ pub fn options(words: &[&str]) -> Result<PtxOptions, String> {
         match word.split_once('=') {
             Some(("sm", text)) => options.sm = number(text)?,
             Some(("ptx", text)) => options.ptx = number(text)?,
+            Some(("summed", text)) => {
+                for param in text.split(',') {
+                    options.summed |= 1 << number(param)?;
+                }
+            }
             Some(("rank", text)) => options.rank = number(text)?,
             None if *word == "contiguous" => options.contiguous = true,
             None if *word == "aligned" => options.aligned = true,

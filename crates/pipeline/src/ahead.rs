@@ -87,6 +87,7 @@ fn usual(unit: &Unit, rank: u32, sm: u32) -> Vec<CudaSpecialization> {
         rank,
         strided: false,
         few_threads: false,
+        summed: 0,
         max_threads: 0,
         max_registers: 0,
     });

@@ -27,6 +27,8 @@ pub struct CudaSpecialization {
     pub strided: bool,
     /// The launch has too few threads for one to do the work of several.
     pub few_threads: bool,
+    /// Array parameters, a bit each, that are small and share memory with no other array.
+    pub summed: u64,
     /// Threads of a block at most; 0 leaves it to the compiler.
     pub max_threads: u32,
     /// Registers of a thread at most; 0 leaves it to the driver.
@@ -168,6 +170,7 @@ fn ptx_options(special: CudaSpecialization, sm: u32, ptx: u32) -> PtxOptions {
         rank: special.rank,
         strided: special.strided,
         few_threads: special.few_threads,
+        summed: special.summed,
         max_threads: if special.max_threads == 0 { default.max_threads } else { special.max_threads },
         is_function: false,
     }
@@ -215,8 +218,9 @@ impl Facts {
 
     fn pack(&self, image: &[u8]) -> Vec<u8> {
         let Facts { entry, shared_bytes, has_checks, is_cooperative, shape } = self;
-        let Shape { rank, max_threads, strided, width, is_jammed } = *shape;
-        let flags = [*has_checks, *is_cooperative, strided, is_jammed].map(u32::from);
+        // How many blocks run at a time is the device's matter.
+        let Shape { rank, max_threads, strided, width, is_jammed, is_resident, max_blocks: _ } = *shape;
+        let flags = [*has_checks, *is_cooperative, strided, is_jammed, is_resident].map(u32::from);
         let mut line = entry.clone();
         for number in [*shared_bytes, rank, max_threads, width].into_iter().chain(flags) {
             line.push_str(&format!(" {number}"));
@@ -232,17 +236,24 @@ impl Facts {
         let mut words = std::str::from_utf8(&bytes[..end]).ok()?.split(' ');
         let entry = words.next()?.to_owned();
         let numbers = words.map(|word| word.parse::<u32>().ok()).collect::<Option<Vec<_>>>()?;
-        let &[shared_bytes, rank, max_threads, width, checks, cooperative, strided, jammed] = numbers.as_slice() else {
+        let &[shared_bytes, rank, max_threads, width, checks, cooperative, strided, jammed, resident] =
+            numbers.as_slice()
+        else {
             return None;
         };
-        let shape = Shape { rank, max_threads, strided: strided != 0, width, is_jammed: jammed != 0 };
+        let (strided, is_jammed, is_resident) = (strided != 0, jammed != 0, resident != 0);
+        let shape = Shape { rank, max_threads, strided, width, is_jammed, is_resident, max_blocks: 0 };
         let (has_checks, is_cooperative) = (checks != 0, cooperative != 0);
         Some((Facts { entry, shared_bytes, has_checks, is_cooperative, shape }, &bytes[end + 1..]))
     }
 
     fn load(&self, device: &'static Device, image: &[u8]) -> Result<CudaCode, runtime_cuda::Error> {
         let kernel = Kernel::new(Module::load(device, image)?, &self.entry)?;
-        let Facts { shared_bytes, has_checks, is_cooperative, shape, .. } = *self;
+        let Facts { shared_bytes, has_checks, is_cooperative, mut shape, .. } = *self;
+        if shape.is_resident {
+            let n_blocks = kernel.blocks_per_multiprocessor(shape.max_threads, 0)?;
+            shape.max_blocks = n_blocks * device.properties.n_multiprocessors;
+        }
         Ok(CudaCode { kernel, shape, has_checks, is_cooperative, shared_bytes })
     }
 }
@@ -278,7 +289,8 @@ mod tests {
 
     #[test]
     fn an_entry_on_disk_says_how_to_launch() {
-        let shape = Shape { rank: 2, max_threads: 256, strided: true, width: 4, is_jammed: false };
+        let (is_jammed, is_resident, max_blocks) = (false, true, 0);
+        let shape = Shape { rank: 2, max_threads: 256, strided: true, width: 4, is_jammed, is_resident, max_blocks };
         let entry = "gs_kernel_f".to_owned();
         let facts = Facts { entry, shared_bytes: 1024, has_checks: true, is_cooperative: false, shape };
         let bytes = facts.pack(b"\x7fELF\n");

@@ -99,7 +99,9 @@ pub fn text(
     });
     let rank = dims.fold(special.rank, u32::max);
     let options = Specialization { rank, ..special }.options();
-    let ptx = PtxOptions { sm: 90, contiguous: true, aligned: true, rank, ..PtxOptions::default() };
+    // As for a large launch whose arrays are small, where that makes a difference.
+    let summed = unit.summed.iter().filter(|&&param| param < 64).fold(0, |bits, &param| bits | 1 << param);
+    let ptx = PtxOptions { sm: 90, contiguous: true, aligned: true, rank, summed, ..PtxOptions::default() };
     match stage {
         Stage::Llvm => codegen::llvm_text(unit.code()?, unit.kernel, &options, true).map_err(TextError::Code),
         Stage::Assembly => codegen::assembly(unit.code()?, unit.kernel, &options).map_err(TextError::Code),

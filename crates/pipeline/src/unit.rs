@@ -31,6 +31,8 @@ pub struct Unit {
     pub tapes: Vec<Type>,
     /// Per dimension of a launch: whether the kernel asks for a thread's index along it.
     pub indexed: [bool; MAX_RANK],
+    /// Array parameters of which a GPU's blocks may sum up what is added to them, where they are small.
+    pub summed: Vec<usize>,
     /// For a kernel over thread blocks, what the CPU runs; made on first use.
     program: OnceLock<Result<Module, Refused>>,
 }
@@ -40,6 +42,7 @@ impl Unit {
     pub(crate) fn of_optimized(module: Module, sources: SourceMap, indexed: [bool; MAX_RANK]) -> Option<Unit> {
         let kernel = module.kernel()?;
         let written = written_params(module.func(kernel));
+        let summed = transform::summed_arrays(module.func(kernel));
         Some(Unit {
             module,
             kernel,
@@ -49,6 +52,7 @@ impl Unit {
             facts: Vec::new(),
             has_primer: false,
             tapes: Vec::new(),
+            summed,
             program: OnceLock::new(),
         })
     }

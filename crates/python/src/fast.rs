@@ -382,10 +382,11 @@ impl<'a, 'py> Given<'a, 'py> {
         };
         // SAFETY: `pack_plain` has written every argument's words, and these are all.
         let words = unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<u64>(), signature.n_words()) };
-        let Some(ready) = kernel.plans.get_cuda(self.grid.rank, ordinal, layout) else { return Outcome::Unplanned };
-        if !ready.suits(self.grid) {
-            return Outcome::Unusual;
-        }
+        let plans = [false, true].map(|sums| kernel.plans.get_cuda(self.grid.rank, ordinal, layout, sums));
+        let Some(ready) = plans.into_iter().flatten().find(|ready| ready.suits(self.grid, signature, words)) else {
+            let is_all = plans[0].is_some_and(|usual| usual.unit.summed.is_empty() || plans[1].is_some());
+            return if is_all { Outcome::Unusual } else { Outcome::Unplanned };
+        };
         let queue = Queue::current(ready.code.kernel.device());
         Outcome::Ran(cuda::submit(py, ready, signature, words, self.grid, queue))
     }

@@ -49,6 +49,8 @@ pub(crate) struct CudaKey {
     pub(crate) is_strided: bool,
     /// Whether it has too few threads for one to do the work of several.
     pub(crate) has_few_threads: bool,
+    /// Which arrays blocks may sum up: a bit each, by number of the parameter.
+    pub(crate) summed: u64,
     /// Threads of a block; 0 for what the compiler takes.
     pub(crate) block: u32,
     /// Registers of a thread at most; 0 for as many as the code wants.
@@ -58,7 +60,7 @@ pub(crate) struct CudaKey {
 impl CudaKey {
     /// A launch that asks for nothing special.
     pub(crate) fn usual(ordinal: u32, layout: Layout) -> CudaKey {
-        CudaKey { ordinal, layout, is_strided: false, has_few_threads: false, block: 0, registers: 0 }
+        CudaKey { ordinal, layout, is_strided: false, has_few_threads: false, summed: 0, block: 0, registers: 0 }
     }
 }
 
@@ -105,8 +107,8 @@ pub(crate) struct Plans {
     stamp: AtomicU64,
     /// By rank, then by whether every array is contiguous.
     ready: [[AtomicPtr<Ready>; 2]; MAX_RANK],
-    /// Code for usual launches on one CUDA device, by rank and layout.
-    cuda: [[AtomicPtr<CudaReady>; 4]; MAX_RANK],
+    /// Code for usual launches on one CUDA device, by rank, whether blocks sum up, and layout.
+    cuda: [[[AtomicPtr<CudaReady>; 4]; 2]; MAX_RANK],
     /// One more than that device's number.
     cuda_device: AtomicU64,
 }
@@ -131,11 +133,11 @@ impl Plans {
 
     /// As `get`, for a CUDA device.
     #[inline]
-    pub(crate) fn get_cuda(&self, rank: u32, ordinal: u32, layout: Layout) -> Option<&CudaReady> {
+    pub(crate) fn get_cuda(&self, rank: u32, ordinal: u32, layout: Layout, sums: bool) -> Option<&CudaReady> {
         if self.cuda_device.load(Ordering::Relaxed) != u64::from(ordinal) + 1 {
             return None;
         }
-        let ready = self.cuda[rank as usize - 1][place(layout)].load(Ordering::Relaxed);
+        let ready = self.cuda[rank as usize - 1][usize::from(sums)][place(layout)].load(Ordering::Relaxed);
         // SAFETY: as above.
         unsafe { ready.as_ref() }
     }
@@ -149,18 +151,19 @@ impl Plans {
         for (known, cuda, outcome) in lock(&variants.cuda).iter() {
             if let Ok(ready) = outcome
                 && *known == key
-                && *cuda == CudaKey::usual(ordinal, cuda.layout)
+                && *cuda == (CudaKey { summed: cuda.summed, ..CudaKey::usual(ordinal, cuda.layout) })
             {
                 // As in `learn`.
                 let ready = Arc::as_ptr(ready).cast_mut();
-                self.cuda[key.rank as usize - 1][place(cuda.layout)].store(ready, Ordering::Relaxed);
+                let plans = &self.cuda[key.rank as usize - 1][usize::from(cuda.summed != 0)];
+                plans[place(cuda.layout)].store(ready, Ordering::Relaxed);
             }
         }
     }
 
     fn forget(&self, stamp: u64) {
         self.ready.iter().flatten().for_each(|ready| ready.store(null_mut(), Ordering::Relaxed));
-        self.cuda.iter().flatten().for_each(|ready| ready.store(null_mut(), Ordering::Relaxed));
+        self.cuda.iter().flatten().flatten().for_each(|ready| ready.store(null_mut(), Ordering::Relaxed));
         self.stamp.store(stamp.wrapping_add(1), Ordering::Relaxed);
     }
 
@@ -259,6 +262,7 @@ impl Variants {
             rank: key.rank,
             strided: cuda.is_strided,
             few_threads: cuda.has_few_threads,
+            summed: cuda.summed,
             max_threads: cuda.block,
             max_registers: cuda.registers,
         };
@@ -271,7 +275,7 @@ impl Variants {
         }
         let name = &kernel.get().name;
         let outcome = match py.detach(|| pipeline::load_cuda(&unit, special, device, disk.as_ref())) {
-            Ok(code) => Ok(Arc::new(CudaReady::new(kernel.get(), unit, code))),
+            Ok(code) => Ok(Arc::new(CudaReady::new(kernel.get(), unit, code, cuda.summed))),
             Err(CudaError::Code(error)) => Err(Arc::new(Failure::new(name, error.to_string()))),
             // Not the kernel's fault: the next launch tries again.
             Err(CudaError::Driver(error)) => return Err(crate::cuda::raised_for(name, cuda.ordinal, error)),

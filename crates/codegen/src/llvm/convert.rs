@@ -102,9 +102,16 @@ impl<'c> Lowering<'c, '_> {
     /// Truncates toward zero, saturates, and takes NaN to 0.
     fn saturate(&self, x: FloatValue<'c>, to: Scalar) -> Result<Leaf<'c>> {
         let ty = self.int_type(to.bits(), &x);
-        let name = if to.is_signed() { "llvm.fptosi.sat" } else { "llvm.fptoui.sat" };
+        // NVIDIA's `cvt` does so for f32 by itself.
+        let is_plain = self.device.is_some() && to.bits() == 32 && x.get_type() == self.ctx.f32_type();
+        let (name, types) = match (is_plain, to.is_signed()) {
+            (true, true) => ("llvm.nvvm.f2i.rz", vec![]),
+            (true, false) => ("llvm.nvvm.f2ui.rz", vec![]),
+            (false, true) => ("llvm.fptosi.sat", vec![ty.into(), x.get_type().into()]),
+            (false, false) => ("llvm.fptoui.sat", vec![ty.into(), x.get_type().into()]),
+        };
         let function = Intrinsic::find(name)
-            .and_then(|intrinsic| intrinsic.get_declaration(self.llvm, &[ty.into(), x.get_type().into()]))
+            .and_then(|intrinsic| intrinsic.get_declaration(self.llvm, &types))
             .ok_or_else(|| Error::llvm("intrinsic", name))?;
         let call = self.builder.build_call(function, &[x.into()], "")?;
         Ok(call.try_as_basic_value().unwrap_basic())

@@ -108,6 +108,17 @@ impl<'c> Shell<'c> {
         Ok(Shell { allocas, thread, bounds, args, arguments, start: body, body, gang: None })
     }
 
+    /// For a kernel whose threads each take several of the launch, as its body says.
+    pub(super) fn over_all_threads(ctx: &'c Context, function: FunctionValue<'c>, rank: u32) -> Result<Shell<'c>> {
+        let mut shell = Shell::over_blocks(ctx, function)?;
+        shell.start = ctx.insert_basic_block_after(shell.arguments, "start");
+        let b = ctx.create_builder();
+        b.position_at_end(shell.start);
+        shell.thread.extents = load_extents(ctx, &b, shell.bounds, rank as usize)?;
+        b.build_unconditional_branch(shell.body)?;
+        Ok(shell)
+    }
+
     /// Fills the holes: arguments, then the body, then the jumps that allocas and arguments lacked. `gang` lowers the
     /// body for several neighbors, where the code is coarsened.
     pub(super) fn fill(

@@ -13,12 +13,16 @@ use transform::jam_threads;
 pub fn explain(module: &Module, kernel: FuncRef, options: &PtxOptions) -> Vec<Note> {
     let func = module.func(kernel);
     let target = Target { options, fast_math: module.fast_math };
-    let (loops, is_jammed) =
-        if crate::x86::is_deep(func) { (HashMap::new(), false) } else { changed_loops(func, &target) };
+    let done = if crate::x86::is_deep(func) { Done::default() } else { done(func, &target) };
     let mut notes = Vec::new();
     if func.kind == FunctionKind::Kernel {
         notes.push(match plan(func, options) {
-            _ if is_jammed => Note {
+            _ if done.sums => Note {
+                span: Span::NONE,
+                text: "blocks stay, and sum up in shared memory what their threads add to an array, where it is small"
+                    .into(),
+            },
+            _ if done.jams => Note {
                 span: Span::NONE,
                 text: format!("each thread of the GPU runs {} neighbors: reads that they share", jam_threads::WIDTH),
             },
@@ -37,30 +41,40 @@ pub fn explain(module: &Module, kernel: FuncRef, options: &PtxOptions) -> Vec<No
         // Along x.
         _ => analysis::uniformity(func, 0),
     };
-    region(func, &uniformity, func.body, &loops, &mut notes);
+    region(func, &uniformity, func.body, &done.loops, &mut notes);
     notes
 }
 
 type Counts = HashMap<Span, usize>;
 
-/// What the steps did to each loop, by its place in the text, and whether threads run several of the launch.
-fn changed_loops(func: &Function, target: &Target) -> (HashMap<Span, Vec<&'static str>>, bool) {
-    let (mut func, mut is_jammed) = (func.clone(), false);
-    let mut changed: HashMap<Span, Vec<&'static str>> = HashMap::new();
+/// What the steps did.
+#[derive(Default)]
+struct Done {
+    /// To each loop, by its place in the text.
+    loops: HashMap<Span, Vec<&'static str>>,
+    /// Threads run several of the launch.
+    jams: bool,
+    /// Blocks sum up.
+    sums: bool,
+}
+
+fn done(func: &Function, target: &Target) -> Done {
+    let (mut func, mut done) = (func.clone(), Done::default());
     let mut before = count_loops(&func);
     for step in &STEPS {
         let has_changed = step.apply(&mut func, target);
-        is_jammed |= has_changed && matches!(step.says, Says::Jams);
+        done.jams |= has_changed && matches!(step.says, Says::Jams);
+        done.sums |= has_changed && matches!(step.says, Says::SumsInBlocks);
         let after = count_loops(&func);
         if let Says::Loop(text) = step.says {
             // A loop that a step takes on becomes several.
             for (span, _) in after.iter().filter(|&(span, n)| before.get(span).is_some_and(|known| n > known)) {
-                changed.entry(*span).or_default().push(text);
+                done.loops.entry(*span).or_default().push(text);
             }
         }
         before = after;
     }
-    (changed, is_jammed)
+    done
 }
 
 fn count_loops(func: &Function) -> Counts {

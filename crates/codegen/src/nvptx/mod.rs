@@ -63,6 +63,9 @@ pub struct PtxOptions {
     pub strided: bool,
     /// The launch has too few threads for the device to let one do the work of several.
     pub few_threads: bool,
+    /// Array parameters, a bit each, that are small and share memory with no other array: blocks may sum up what is added
+    /// to them.
+    pub summed: u64,
     /// Most threads that a block will have.
     pub max_threads: u32,
     /// It is made a function that others call: the first argument is memory of the thread, for the result.
@@ -79,6 +82,7 @@ impl Default for PtxOptions {
             rank: 1,
             strided: false,
             few_threads: false,
+            summed: 0,
             max_threads: shape::MAX_THREADS,
             is_function: false,
         }
@@ -249,7 +253,8 @@ fn build<'c>(
     options: &PtxOptions,
 ) -> Result<(LlvmModule<'c>, Ptx, Level)> {
     ir::verify::verify(module).map_err(|errors| Error::Invalid(ir::verify::report(module, &errors)))?;
-    let (module, n_jammed) = &prepare::prepare(module, kernel, options);
+    let prepared = prepare::prepare(module, kernel, options);
+    let (module, is_resident) = (&prepared.module, prepared.is_resident);
     let func = module.funcs.get(kernel.index()).ok_or_else(|| Error::Invalid("no such function".into()))?;
     let is_over_blocks = match func.kind {
         FunctionKind::Kernel => false,
@@ -276,9 +281,11 @@ fn build<'c>(
     let sizes = [args_bytes, bounds_bytes];
     let function = declare(ctx, &llvm, &entry, sizes, module.fast_math, options);
     let plan = if is_over_blocks { None } else { plan(func, options).ok() };
-    let width = plan.as_ref().map_or(*n_jammed, |plan| plan.width);
+    let width = plan.as_ref().map_or(prepared.n_jammed, |plan| plan.width);
     let shell = if is_over_blocks {
         Shell::over_blocks(ctx, function)?
+    } else if is_resident {
+        Shell::over_all_threads(ctx, function, options.rank)?
     } else {
         Shell::over_threads(ctx, &llvm, function, options, width, plan.is_some())?
     };
@@ -306,7 +313,8 @@ fn build<'c>(
         })?;
     }
     let PtxOptions { rank, max_threads, strided, .. } = *options;
-    let shape = Shape { rank, max_threads, strided, width, is_jammed: *n_jammed > 1 };
+    let is_jammed = prepared.n_jammed > 1;
+    let shape = Shape { rank, max_threads, strided, width, is_jammed, is_resident, max_blocks: 0 };
     let has_loop = !all(func, func.body, is_loop).is_empty();
     let level = if has_loop || width > 1 || strided { Level::Full } else { Level::Straight };
     let text = String::new();

@@ -20,6 +20,8 @@ pub(super) enum Says {
     Loop(&'static str),
     /// That threads run several of the launch.
     Jams,
+    /// That blocks stay and sum up what their threads add to small arrays.
+    SumsInBlocks,
 }
 
 /// What the transforms may rely on.
@@ -29,7 +31,7 @@ pub(super) struct Target<'a> {
 }
 
 /// In this order. From `stage_reads` on a kernel over threads has ops over blocks: a GPU's threads are in such anyway.
-pub(super) const STEPS: [Step; 10] = [
+pub(super) const STEPS: [Step; 11] = [
     Step {
         run: |func, _| transform::unroll_own_arrays(func),
         says: Says::Loop("is written out, so that the thread's own arrays are in registers"),
@@ -48,27 +50,39 @@ pub(super) const STEPS: [Step; 10] = [
     Step { run: stage_reads, says: Says::Loop("a warp reads for all of its threads, through shared memory") },
     Step { run: batch_reads, says: Says::Loop("reads for several rounds at a time") },
     Step { run: |func, _| transform::widen_indices(func), says: Says::Nothing },
+    Step { run: sum_in_blocks, says: Says::SumsInBlocks },
     Step { run: sum_in_warps, says: Says::Nothing },
 ];
 
-/// The module for a GPU, and how many threads of the launch a thread of its kernel runs.
-pub(super) fn prepare(module: &Module, kernel: FuncRef, options: &PtxOptions) -> (Module, u32) {
-    let mut module = module.clone();
+/// The module for a GPU.
+pub(super) struct Prepared {
+    pub module: Module,
+    /// How many threads of the launch a thread of its kernel runs.
+    pub n_jammed: u32,
+    /// Its blocks stay and take all threads of the launch in turn.
+    pub is_resident: bool,
+}
+
+pub(super) fn prepare(module: &Module, kernel: FuncRef, options: &PtxOptions) -> Prepared {
+    let mut prepared = Prepared { module: module.clone(), n_jammed: 1, is_resident: false };
     let target = Target { options, fast_math: module.fast_math };
-    let mut width = 1;
-    if let Some(func) = module.funcs.get_mut(kernel.index()).filter(|func| !crate::x86::is_deep(func)) {
-        for step in &STEPS {
-            if step.apply(func, &target) && matches!(step.says, Says::Jams) {
-                width = jam_threads::WIDTH;
+    let func = prepared.module.funcs.get_mut(kernel.index()).filter(|func| !crate::x86::is_deep(func));
+    let Some(func) = func else { return prepared };
+    for step in &STEPS {
+        if step.apply(func, &target) {
+            match step.says {
+                Says::Jams => prepared.n_jammed = jam_threads::WIDTH,
+                Says::SumsInBlocks => prepared.is_resident = true,
+                Says::Nothing | Says::Loop(_) => {}
             }
         }
     }
-    (module, width)
+    prepared
 }
 
 /// Whether threads of a kernel run several of the launch, where there are enough.
 pub fn jams(module: &Module, kernel: FuncRef, options: &PtxOptions) -> bool {
-    prepare(module, kernel, options).1 > 1
+    prepare(module, kernel, options).n_jammed > 1
 }
 
 impl Step {
@@ -110,6 +124,16 @@ fn jam(func: &mut Function, target: &Target) -> Changed {
 
 fn batch_reads(func: &mut Function, target: &Target) -> Changed {
     transform::batch_reads(func, !target.fast_math && exact::is_checked(target.options.sm))
+}
+
+fn sum_in_blocks(func: &mut Function, target: &Target) -> Changed {
+    let options = target.options;
+    match options.summed {
+        1.. if options.contiguous && !options.is_function => {
+            transform::sum_in_blocks(func, options.rank, options.summed)
+        }
+        _ => Changed(false),
+    }
 }
 
 fn sum_in_warps(func: &mut Function, target: &Target) -> Changed {

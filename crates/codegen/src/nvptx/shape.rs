@@ -23,6 +23,10 @@ pub struct Shape {
     pub width: u32,
     /// It takes them where there are many threads only: [`Shape::is_wasted_on`].
     pub is_jammed: bool,
+    /// Blocks stay and take all threads of the launch in turn, row by row.
+    pub is_resident: bool,
+    /// How many of such blocks run at a time; the device says that.
+    pub max_blocks: u32,
 }
 
 /// The arguments of a launch of the driver.
@@ -51,6 +55,9 @@ impl Shape {
     /// code with `strided` set is needed then.
     pub fn geometry(&self, extents: &[i64; MAX_RANK]) -> Option<Geometry> {
         let rank = self.rank as usize;
+        if self.is_resident {
+            return self.resident(&extents[..rank]);
+        }
         let along = |back: usize| if back < rank { extents[rank - 1 - back] } else { 1 };
         let sizes =
             [(along(0).max(0) as u64).div_ceil(self.width.into()) as i64, along(1), along(2).checked_mul(along(3))?];
@@ -77,14 +84,31 @@ impl Shape {
         }
         Some(Geometry { grid, block })
     }
+
+    /// No more blocks than run at a time.
+    fn resident(&self, extents: &[i64]) -> Option<Geometry> {
+        let n_threads = extents.iter().try_fold(1i64, |n, &extent| n.checked_mul(extent)).filter(|&n| n > 0)?;
+        let n_blocks = (n_threads as u64).div_ceil(self.max_threads.into()).min(self.max_blocks.max(1).into());
+        Some(Geometry { grid: [n_blocks as u32, 1, 1], block: [self.max_threads, 1, 1] })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const PLAIN: Shape = Shape {
+        rank: 1,
+        max_threads: MAX_THREADS,
+        strided: false,
+        width: 1,
+        is_jammed: false,
+        is_resident: false,
+        max_blocks: 0,
+    };
+
     fn geometry(rank: u32, extents: [i64; 4]) -> Option<([u32; 3], [u32; 3])> {
-        let shape = Shape { rank, max_threads: MAX_THREADS, strided: false, width: 1, is_jammed: false };
+        let shape = Shape { rank, ..PLAIN };
         shape.geometry(&extents).map(|Geometry { grid, block }| (grid, block))
     }
 
@@ -108,16 +132,25 @@ mod tests {
     fn too_many_blocks_need_strided_code() {
         assert_eq!(geometry(1, [i64::from(i32::MAX), 1, 1, 1]), Some(([1 << 23, 1, 1], [256, 1, 1])));
         assert_eq!(geometry(2, [1 << 24, 64, 1, 1]), None);
-        let shape = Shape { rank: 2, max_threads: MAX_THREADS, strided: true, width: 1, is_jammed: false };
+        let shape = Shape { rank: 2, strided: true, ..PLAIN };
         let Some(Geometry { grid, block }) = shape.geometry(&[1 << 24, 64, 1, 1]) else { panic!("strided code") };
         assert_eq!((grid, block), ([1, 65535, 1], [64, 4, 1]));
     }
 
     #[test]
     fn wide_threads_are_fewer() {
-        let shape = Shape { rank: 2, max_threads: MAX_THREADS, strided: false, width: 4, is_jammed: false };
+        let shape = Shape { rank: 2, width: 4, ..PLAIN };
         let Some(Geometry { grid, block }) = shape.geometry(&[8, 1001, 1, 1]) else { panic!("it fits") };
         assert_eq!((grid, block), ([4, 2, 1], [64, 4, 1]));
+    }
+
+    #[test]
+    fn blocks_that_stay_are_as_many_as_run() {
+        let shape = Shape { rank: 2, is_resident: true, max_blocks: 1056, ..PLAIN };
+        let grid = |extents| shape.geometry(&extents).map(|Geometry { grid, block }| (grid, block));
+        assert_eq!(grid([1000, 1000, 1, 1]), Some(([1056, 1, 1], [256, 1, 1])));
+        assert_eq!(grid([10, 100, 1, 1]), Some(([4, 1, 1], [256, 1, 1])));
+        assert_eq!(grid([10, 0, 1, 1]), None);
     }
 
     #[test]

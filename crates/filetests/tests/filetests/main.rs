@@ -4,6 +4,7 @@ mod gradients;
 mod lanes;
 mod random;
 mod random_blocks;
+mod sums;
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};

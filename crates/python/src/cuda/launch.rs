@@ -3,6 +3,7 @@
 //! A launch returns when the driver has it. Checks that fail write a record, which is read when something has waited for
 //! the device; the launch's kernel, arguments and shape are kept until then.
 
+use super::summed::summed;
 use super::{CudaStream, device, order, raised};
 use crate::block_fault::block_fault;
 use crate::fault::{Launched, fault_error};
@@ -24,21 +25,25 @@ use std::sync::{Arc, Mutex, MutexGuard};
 pub(crate) struct CudaReady {
     pub(crate) unit: Arc<Unit>,
     pub(crate) code: Arc<CudaCode>,
+    /// Which arrays its blocks sum up: `CudaKey::summed`.
+    summed: u64,
     /// The kernel's name, kept for good: messages may need it when the kernel is gone.
     name: &'static String,
 }
 
 impl CudaReady {
-    pub(crate) fn new(kernel: &Kernel, unit: Arc<Unit>, code: Arc<CudaCode>) -> CudaReady {
-        CudaReady { unit, code, name: Box::leak(Box::new(kernel.name.clone())) }
+    pub(crate) fn new(kernel: &Kernel, unit: Arc<Unit>, code: Arc<CudaCode>, summed: u64) -> CudaReady {
+        CudaReady { unit, code, summed, name: Box::leak(Box::new(kernel.name.clone())) }
     }
 
     /// Whether a launch needs no other code.
     #[inline]
-    pub(crate) fn suits(&self, grid: &Grid) -> bool {
-        let n_multiprocessors = self.code.kernel.device().properties.n_multiprocessors;
+    pub(crate) fn suits(&self, grid: &Grid, signature: &Signature, words: &[u64]) -> bool {
+        let device = self.code.kernel.device();
+        let n_multiprocessors = device.properties.n_multiprocessors;
         let shape = &self.code.shape;
-        !shape.is_wasted_on(grid.n_threads, n_multiprocessors) && shape.geometry(&grid.bounds.extents).is_some()
+        let sums = self.unit.summed.is_empty() || summed(&self.unit, signature, words, grid, device) == self.summed;
+        sums && !shape.is_wasted_on(grid.n_threads, n_multiprocessors) && shape.geometry(&grid.bounds.extents).is_some()
     }
 }
 
@@ -96,7 +101,9 @@ impl Prepared<'_, '_> {
         let queue = Queue::of(device, self.stream);
         let layout = self.signature.layout(self.words);
         let has_few_threads = pipeline::has_few_threads(self.grid.n_threads, device.properties.n_multiprocessors);
-        let mut cuda = CudaKey { block: self.block, has_few_threads, ..CudaKey::usual(ordinal, layout) };
+        let unit = self.signature.variants.unit(self.kernel, &self.signature.types, key)?;
+        let summed = summed(&unit, self.signature, self.words, &self.grid, device);
+        let mut cuda = CudaKey { block: self.block, has_few_threads, summed, ..CudaKey::usual(ordinal, layout) };
         let code =
             |cuda| self.signature.variants.cuda_code(self.kernel, &self.signature.types, key, cuda, self.options);
         let mut ready = code(cuda)?;

@@ -8,6 +8,7 @@ mod graph;
 mod launch;
 mod memory;
 mod stream;
+mod summed;
 
 pub(crate) use graph::keep_while_captured;
 pub(crate) use launch::{CudaReady, Queue, submit, submit_blocks};

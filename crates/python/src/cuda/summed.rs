@@ -1,0 +1,25 @@
+//! Which arrays of a launch blocks may sum up in shared memory: see `pipeline::summed`.
+
+use crate::launch::Grid;
+use crate::pack::Signature;
+use pipeline::{GivenArray, Unit};
+use runtime_cuda::Device;
+
+/// A bit each, by number of the parameter.
+pub(crate) fn summed(unit: &Unit, signature: &Signature, words: &[u64], grid: &Grid, device: &Device) -> u64 {
+    let n_multiprocessors = device.properties.n_multiprocessors;
+    if unit.summed.is_empty()
+        || pipeline::has_few_threads(grid.n_threads, n_multiprocessors)
+        || !signature.is_contiguous(words)
+    {
+        return 0;
+    }
+    let given = |place: &crate::tape::Place| {
+        let extents = &words[place.word + 1..][..place.rank];
+        let n_elements = extents.iter().try_fold(1i64, |n, &extent| n.checked_mul(extent as i64)).unwrap_or(i64::MAX);
+        let bytes = place.span(words).map_or(0..0, |span| span.lo..span.hi);
+        GivenArray { param: place.param, n_elements, bytes }
+    };
+    let arrays: Vec<GivenArray> = signature.places().iter().map(given).collect();
+    pipeline::summed(unit, &arrays, grid.n_threads, n_multiprocessors)
+}
