@@ -5,91 +5,25 @@
 SUITE_FOLDER holds `numba/cuda/tests` and what the tests share. `cpu` runs what numba-cuda runs on its simulator; `cuda`
 runs the tests that it skips there: those that look into its compiler, its driver's objects, or a GPU. Modules of the
 compiler that the suite imports, and packages that only serve it, are stand-ins whose every use fails the test that
-makes it.
+makes it (`standins.py`).
 """
 
 from __future__ import annotations
 
 import importlib
-import importlib.abc
-import importlib.machinery
 import os
 import subprocess
 import sys
 import unittest
-from types import ModuleType
-from typing import Any
 
 WAY = sys.argv[5] if len(sys.argv) > 5 else "cpu"
 os.environ["NUMBA_ENABLE_CUDASIM"] = "0" if WAY == "cuda" else "1"
 os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "0")
 
+import standins  # noqa: E402
 import worker  # noqa: E402
 
 import gridstride.compat  # noqa: E402
-
-STANDINS = ("filecheck", "cuda", "cupy", "cffi", "numba", "llvmlite")
-
-
-class StandIn:
-    """Anything that is imported and not there: may be called, subclassed and used as a decorator, but gives nothing."""
-
-    def __init__(self, name: str) -> None:
-        self.__name__ = self.__qualname__ = name
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self
-
-    def __mro_entries__(self, bases: Any) -> Any:
-        return (object,)
-
-    def __fspath__(self) -> str:
-        return ""
-
-    def __iter__(self) -> Any:
-        return iter(())
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") and name.endswith("__"):
-            raise AttributeError(name)
-        return StandIn(f"{self.__name__}.{name}")
-
-
-class StandInModule(ModuleType):
-    """A module all of whose members are stand-ins."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.__path__: list[str] = []
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") and name.endswith("__"):
-            raise AttributeError(name)
-        return StandIn(f"{self.__name__}.{name}")
-
-
-class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds stand-ins for modules that nothing else has: Gridstride's, which it asks for first, or other packages'."""
-
-    def __init__(self, is_ours: bool) -> None:
-        self.is_ours = is_ours
-
-    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
-        if fullname.startswith("gridstride.numba.") != self.is_ours or ".tests" in fullname:
-            return None
-        if not self.is_ours and fullname.partition(".")[0] not in STANDINS:
-            return None
-        if self.is_ours:
-            spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
-            if spec is not None:
-                return spec
-        return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
-
-    def create_module(self, spec: Any) -> ModuleType:
-        return StandInModule(spec.name)
-
-    def exec_module(self, module: ModuleType) -> None:
-        pass
 
 
 def needing_gpu(module: str) -> frozenset[str] | None:
@@ -113,18 +47,13 @@ def main() -> None:
     gridstride.compat._NUMBA_MODULES = frozenset()
     import numba.cuda
 
-    sys.meta_path.insert(0, Finder(is_ours=True))
-    sys.meta_path.append(Finder(is_ours=False))
+    standins.install()
     # Tests that numba-cuda has without Numba's own package are skipped; ours is always whole.
     numba.cuda.HAS_NUMBA = True
 
     # The suite's imports look for further modules in ours.
     for name in gridstride.compat.numba_names.MODULES:
-        ours = importlib.import_module(name)
-        if not hasattr(ours, "__path__"):
-            ours.__path__ = []
-        if not hasattr(ours, "__getattr__"):
-            ours.__getattr__ = StandInModule(name).__getattr__
+        standins.add_to(importlib.import_module(name))
 
     suite = os.path.join(folder, "numba", "cuda")
     numba.cuda.__path__.append(suite)

@@ -258,6 +258,7 @@ ops! {
     Vote "vote" Rule::Own, Vote, Sync, "vote mask, p: whether the bool p holds in all (all), in any (any) or alike in all (uni) lanes of the u32 mask that are at this instruction; or (ballot) the u32 of the lanes where it holds.";
     MatchAny "match_any" Rule::Own, None, Sync, "match_any mask, x: the lanes of the u32 mask at this instruction whose x has the same bits, u32. x has 4 or 8 bytes.";
     MatchAll "match_all" Rule::Own, None, Sync, "match_all mask, x: where x has the same bits in all lanes of the u32 mask at this instruction, these lanes and true; else 0 and false.";
+    CallExtern "call_extern" Rule::Own, Text, Sync, "call_extern NAME, x, …: calls a function of other code that is linked with the kernel, with scalars as C passes them; gives a scalar, or nothing. What memory it reads and writes is unknown. On a GPU only.";
     ActiveMask "active_mask" Rule::Own, None, Sync, "The lanes of the warp that are at this instruction, u32.";
 
     Threads "threads" Rule::Own, None, Control, "Runs its region once for every thread of the block, in any order, and goes on when all are done; the region ends with `yield`. Block programs only, and not within itself; `thread_index` and `lane_id` stand within it.";

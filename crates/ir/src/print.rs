@@ -174,7 +174,7 @@ impl Printer<'_> {
             Op::Const => self.constant(inst),
             Op::Load | Op::Store | Op::Atomic | Op::AtomicCas | Op::CheckBounds => self.access(inst),
             Op::Call => self.call(inst),
-            Op::Print => print_text(inst),
+            Op::Print | Op::CallExtern => print_text(inst),
             Op::For => self.for_head(inst),
             Op::Loop => self.loop_head(inst),
             _ => None,

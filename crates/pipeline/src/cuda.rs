@@ -9,7 +9,7 @@ use crate::counters::{Mishap, Phase, record, record_mishap, timed};
 use crate::key::Key;
 use crate::unit::Unit;
 use codegen::nvptx::{self, Ptx, PtxOptions, Shape};
-use runtime_cuda::{Device, Kernel, LinkOptions, Module, driver, link};
+use runtime_cuda::{Device, Kernel, LinkInput, LinkOptions, Module, driver, link};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
@@ -45,6 +45,23 @@ pub struct CudaCode {
     /// Whether its blocks wait for each other.
     pub is_cooperative: bool,
     pub shared_bytes: u32,
+    /// The machine code, of a kernel that is linked with other code.
+    pub image: Option<Vec<u8>>,
+    entry: String,
+}
+
+impl CudaCode {
+    /// The same code as a library that another part of the process has loaded from its image, and keeps.
+    ///
+    /// # Safety
+    /// The address is a living `CUlibrary`'s, and stays one.
+    pub unsafe fn of_library(&self, library: u64) -> Result<CudaCode, runtime_cuda::Error> {
+        // SAFETY: the caller's promise.
+        let module = unsafe { Module::of_library(self.kernel.device(), library) }?;
+        let CudaCode { shape, has_checks, is_cooperative, shared_bytes, .. } = *self;
+        let (kernel, entry) = (Kernel::new(module, &self.entry)?, self.entry.clone());
+        Ok(CudaCode { kernel, shape, has_checks, is_cooperative, shared_bytes, image: None, entry })
+    }
 }
 
 #[derive(Clone, Debug, thiserror::Error)]
@@ -61,29 +78,31 @@ type LoadedCode = HashMap<(u32, Key), Arc<CudaCode>>;
 /// Loaded code by device and key. It stays for good: a kernel of it may be running.
 static LOADED: Mutex<Option<LoadedCode>> = Mutex::new(None);
 
-/// Compiles a unit for a device, or finds it compiled.
+/// Compiles a unit for a device and links it with other code, or finds it compiled.
 pub fn load_cuda(
     unit: &Unit,
     special: CudaSpecialization,
     device: &'static Device,
     disk: Option<&DiskCache>,
+    inputs: &[LinkInput],
 ) -> Result<Arc<CudaCode>, CudaError> {
     let start = Instant::now();
     let options = ptx_options(special, device.properties.sm, ptx_version(driver::version()?));
-    let key = cuda_key(unit, &options, special.max_registers)?;
+    let key = cuda_key(unit, &options, special.max_registers, inputs)?;
     let place = (device.ordinal, key);
     if let Some(known) = loaded().as_ref().and_then(|codes| codes.get(&place).cloned()) {
         record(Phase::Reused, start.elapsed());
         return Ok(known);
     }
-    let code = match read(&key, disk, device) {
+    let keeps_image = !inputs.is_empty();
+    let code = match read(&key, disk, device, keeps_image) {
         Some(code) => code,
         None => {
-            let (facts, image) = generate(unit, &options, special.max_registers, device)?;
+            let (facts, image) = generate(unit, &options, special.max_registers, device, inputs)?;
             if let Some(disk) = disk {
                 disk.write(&key, &facts.pack(&image));
             }
-            timed(Phase::Loaded, || facts.load(device, &image))?
+            timed(Phase::Loaded, || facts.load(device, &image, keeps_image))?
         }
     };
     Ok(loaded().get_or_insert_default().entry(place).or_insert(Arc::new(code)).clone())
@@ -94,6 +113,7 @@ fn generate(
     options: &PtxOptions,
     max_registers: u32,
     device: &'static Device,
+    inputs: &[LinkInput],
 ) -> Result<(Facts, Vec<u8>), CudaError> {
     let ahead = ahead::find(&ptx_key(unit, options));
     let (facts, text) = match ahead.as_deref().and_then(Facts::unpack) {
@@ -105,7 +125,7 @@ fn generate(
     };
     let max_registers = if max_registers == 0 { registers_of(&facts.shape) } else { max_registers };
     let options = LinkOptions { max_registers, has_line_info: false };
-    let image = timed(Phase::Assembled, || link(device, &text, options))?;
+    let image = timed(Phase::Assembled, || link(device, &text, inputs, options))?;
     Ok((facts, image))
 }
 
@@ -136,11 +156,11 @@ pub(crate) fn entry(
     disk: Option<&DiskCache>,
 ) -> Result<(Key, Vec<u8>), CudaError> {
     let options = ptx_options(special, device.properties.sm, ptx_version(driver::version()?));
-    let key = cuda_key(unit, &options, special.max_registers)?;
+    let key = cuda_key(unit, &options, special.max_registers, &[])?;
     if let Some(known) = disk.and_then(|disk| disk.read(&key)) {
         return Ok((key, known));
     }
-    let (facts, image) = generate(unit, &options, special.max_registers, device)?;
+    let (facts, image) = generate(unit, &options, special.max_registers, device, &[])?;
     let entry = facts.pack(&image);
     if let Some(disk) = disk {
         disk.write(&key, &entry);
@@ -172,6 +192,7 @@ fn ptx_options(special: CudaSpecialization, sm: u32, ptx: u32) -> PtxOptions {
         few_threads: special.few_threads,
         summed: special.summed,
         max_threads: if special.max_threads == 0 { default.max_threads } else { special.max_threads },
+        max_registers: special.max_registers,
         is_function: false,
     }
 }
@@ -185,15 +206,15 @@ fn ptx_version((major, minor): (u32, u32)) -> u32 {
     }
 }
 
-fn read(key: &Key, disk: Option<&DiskCache>, device: &'static Device) -> Option<CudaCode> {
+fn read(key: &Key, disk: Option<&DiskCache>, device: &'static Device, keeps_image: bool) -> Option<CudaCode> {
     let start = Instant::now();
     let entry = match ahead::find(key) {
         Some(entry) => entry.to_vec(),
         None => disk?.read(key)?,
     };
     record(Phase::Cached, start.elapsed());
-    let loaded =
-        Facts::unpack(&entry).and_then(|(facts, image)| timed(Phase::Loaded, || facts.load(device, image)).ok());
+    let load = |(facts, image): (Facts, &[u8])| timed(Phase::Loaded, || facts.load(device, image, keeps_image)).ok();
+    let loaded = Facts::unpack(&entry).and_then(load);
     if loaded.is_none() {
         record_mishap(Mishap::Damaged);
     }
@@ -247,14 +268,15 @@ impl Facts {
         Some((Facts { entry, shared_bytes, has_checks, is_cooperative, shape }, &bytes[end + 1..]))
     }
 
-    fn load(&self, device: &'static Device, image: &[u8]) -> Result<CudaCode, runtime_cuda::Error> {
-        let kernel = Kernel::new(Module::load(device, image)?, &self.entry)?;
+    fn load(&self, device: &'static Device, image: &[u8], keeps_image: bool) -> Result<CudaCode, runtime_cuda::Error> {
+        let (kernel, entry) = (Kernel::new(Module::load(device, image)?, &self.entry)?, self.entry.clone());
+        let image = keeps_image.then(|| image.to_vec());
         let Facts { shared_bytes, has_checks, is_cooperative, mut shape, .. } = *self;
         if shape.is_resident {
             let n_blocks = kernel.blocks_per_multiprocessor(shape.max_threads, 0)?;
             shape.max_blocks = n_blocks * device.properties.n_multiprocessors;
         }
-        Ok(CudaCode { kernel, shape, has_checks, is_cooperative, shared_bytes })
+        Ok(CudaCode { kernel, shape, has_checks, is_cooperative, shared_bytes, image, entry })
     }
 }
 
@@ -263,18 +285,21 @@ fn loaded() -> MutexGuard<'static, Option<LoadedCode>> {
 }
 
 /// The name of a unit's machine code: the IR's text and all else that decides what LLVM and the driver make of it.
-fn cuda_key(unit: &Unit, options: &PtxOptions, max_registers: u32) -> Result<Key, runtime_cuda::Error> {
+fn cuda_key(
+    unit: &Unit,
+    options: &PtxOptions,
+    max_registers: u32,
+    inputs: &[LinkInput],
+) -> Result<Key, runtime_cuda::Error> {
     let text = unit.module.to_string();
     let (major, minor) = driver::version()?;
     let fast_math = unit.module.fast_math;
     let target = format!("{options:?} fast_math {fast_math} registers {max_registers} driver {major}.{minor}");
-    Ok(Key::new(&[
-        text.as_bytes(),
-        b"cuda",
-        target.as_bytes(),
-        env!("CARGO_PKG_VERSION").as_bytes(),
-        codegen::llvm_version().as_bytes(),
-    ]))
+    let llvm = codegen::llvm_version();
+    let mut parts =
+        vec![text.as_bytes(), b"cuda", target.as_bytes(), env!("CARGO_PKG_VERSION").as_bytes(), llvm.as_bytes()];
+    parts.extend(inputs.iter().map(|input| &input.bytes[..]));
+    Ok(Key::new(&parts))
 }
 
 #[cfg(test)]

@@ -81,6 +81,14 @@ impl Unit {
         self.func().insts.iter().any(|inst| inst.op == ir::Op::GridBarrier)
     }
 
+    /// A function of other code that it calls, if it does: such a kernel runs on a GPU alone.
+    pub fn external(&self) -> Option<&str> {
+        self.func().insts.iter().find_map(|inst| match &inst.attr {
+            ir::Attr::Text(name) if inst.op == ir::Op::CallExtern => Some(&**name),
+            _ => None,
+        })
+    }
+
     /// A place that a failed check names.
     pub fn site(&self, site: u32) -> Option<&Site> {
         // A program has the kernel's own sites first, then more.

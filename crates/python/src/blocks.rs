@@ -12,7 +12,7 @@ use crate::pack::{Words, collect_args};
 use crate::plan::{CudaKey, Ready, UnitKey};
 use crate::{print, state};
 use pipeline::Unit;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyNotImplementedError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt};
 use runtime::{BlockBounds, Fault};
@@ -75,6 +75,11 @@ pub(crate) fn launch_blocks<'py>(
         };
         let launch = BlockLaunch { kernel, words: &words, bounds };
         let fault = Fault::default();
+        if let (Some(name), false) = (unit.external(), matches!(device, Device::Cuda(_))) {
+            let kernel = &kernel.get().name;
+            let text = format!("kernel `{kernel}`: `{name}` is code of another compiler, which runs on a GPU alone");
+            return Err(PyNotImplementedError::new_err(text));
+        }
         let unit = match device {
             Device::Cpu => {
                 let is_contiguous = signature.is_contiguous(&words);

@@ -26,6 +26,8 @@ pub(crate) struct LiveHost<'py> {
     sources: RefCell<HashMap<ObjectId, Arc<FuncSource>>>,
     /// What a `static` expression raised that is no mistake of the kernel's: Ctrl-C, an exit.
     interrupt: RefCell<Option<PyErr>>,
+    /// What functions of other compilers that are called need to be linked with.
+    linked: RefCell<Vec<Bound<'py, PyAny>>>,
 }
 
 /// Lists nested more deeply are objects: one may hold itself.
@@ -39,7 +41,13 @@ impl<'py> LiveHost<'py> {
             ids: RefCell::default(),
             sources: RefCell::default(),
             interrupt: RefCell::default(),
+            linked: RefCell::default(),
         }
+    }
+
+    /// What functions of other compilers that were called need to be linked with, a list each.
+    pub(crate) fn linked(&self) -> Vec<Bound<'py, PyAny>> {
+        self.linked.borrow().clone()
     }
 
     /// The exception that interrupted the compilation, if one did.
@@ -208,7 +216,11 @@ impl<'py> LiveHost<'py> {
         }
         let found = match what {
             Extended::Call(object) => {
-                registry.call_method1(intern!(py, "find_call"), (self.object(object), positional, named))?
+                let object = self.object(object);
+                if let Some(linked) = object.getattr_opt(intern!(py, "__gs_link__"))? {
+                    self.linked.borrow_mut().push(linked);
+                }
+                registry.call_method1(intern!(py, "find_call"), (object, positional, named))?
             }
             Extended::Method(name) => registry.call_method1(intern!(py, "find_method"), (name, positional, named))?,
             Extended::Attribute(name) => registry.call_method1(intern!(py, "find_attribute"), (name, positional))?,

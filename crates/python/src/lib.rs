@@ -12,6 +12,7 @@ mod bytes;
 mod call;
 mod cuda;
 mod errors;
+mod external;
 mod fast;
 mod fault;
 mod foreign;

@@ -5,6 +5,7 @@
 
 use crate::cuda::CudaReady;
 use crate::errors::Failure;
+use crate::external;
 use crate::function::Kernel;
 use crate::host::LiveHost;
 use crate::options::{CompileOptions, disk_cache};
@@ -30,6 +31,8 @@ pub(crate) struct Variants {
     units: Mutex<Vec<(UnitKey, Outcome<Unit>)>>,
     codes: Mutex<Vec<(UnitKey, bool, Outcome<Ready>)>>,
     cuda: Mutex<Vec<(UnitKey, CudaKey, Outcome<CudaReady>)>>,
+    /// Code of other compilers that a unit is linked with, by the objects of the program that name it.
+    linked: Mutex<Vec<(UnitKey, Vec<Py<PyAny>>)>>,
     /// Code that others took the place of: plans may still lead to it.
     retired: Mutex<Retired>,
 }
@@ -266,6 +269,8 @@ impl Variants {
             max_threads: cuda.block,
             max_registers: cuda.registers,
         };
+        let linked = self.linked_with(py, key);
+        let inputs = external::inputs(py, &linked, device.properties.sm)?;
         if cuda.has_few_threads && !pipeline::jams(&unit, special, device.properties.sm) {
             // The same code as for launches of many.
             let usual = CudaKey { has_few_threads: false, ..cuda };
@@ -274,14 +279,23 @@ impl Variants {
             return Ok(ready);
         }
         let name = &kernel.get().name;
-        let outcome = match py.detach(|| pipeline::load_cuda(&unit, special, device, disk.as_ref())) {
-            Ok(code) => Ok(Arc::new(CudaReady::new(kernel.get(), unit, code, cuda.summed))),
+        let outcome = match py.detach(|| pipeline::load_cuda(&unit, special, device, disk.as_ref(), &inputs)) {
+            Ok(code) => {
+                let code = external::set_up(kernel, &linked, code)?;
+                Ok(Arc::new(CudaReady::new(kernel.get(), unit, code, cuda.summed)))
+            }
             Err(CudaError::Code(error)) => Err(Arc::new(Failure::new(name, error.to_string()))),
             // Not the kernel's fault: the next launch tries again.
             Err(CudaError::Driver(error)) => return Err(crate::cuda::raised_for(name, cuda.ordinal, error)),
         };
         lock(&self.cuda).push((key, cuda, outcome.clone()));
         outcome.map_err(|failure| failure.raise(py))
+    }
+
+    fn linked_with(&self, py: Python<'_>, key: UnitKey) -> Vec<Py<PyAny>> {
+        let linked = lock(&self.linked);
+        let found = linked.iter().find(|(known, _)| *known == key);
+        found.map_or(Vec::new(), |(_, objects)| objects.iter().map(|object| object.clone_ref(py)).collect())
     }
 
     /// The devices (None: the CPU) and threads of a block that there is code for.
@@ -297,6 +311,7 @@ impl Variants {
     /// From now on everything is made anew.
     pub(crate) fn forget(&self) {
         lock(&self.units).clear();
+        lock(&self.linked).clear();
         let mut retired = lock(&self.retired);
         retired.codes.extend(lock(&self.codes).drain(..).map(|(.., code)| code));
         retired.cuda.extend(lock(&self.cuda).drain(..).map(|(.., code)| code));
@@ -324,6 +339,10 @@ impl Variants {
             }
         };
         host.interrupted()?;
+        let linked = external::linked(kernel, &host)?;
+        if !linked.is_empty() {
+            lock(&self.linked).push((key, linked));
+        }
         let name = &kernel.get().name;
         Ok(unit.map(Arc::new).map_err(|rejected| Arc::new(Failure::rejected(what, name, &rejected))))
     }

@@ -16,6 +16,7 @@
 //! ```
 
 mod condition;
+mod context;
 mod device;
 pub mod driver;
 mod error;
@@ -28,12 +29,13 @@ mod module;
 mod stream;
 
 pub use condition::{Condition, end_body};
+pub use context::{current_context, pop_context, push_context};
 pub use device::{Device, Entered};
 pub use error::Error;
 pub use event::{Event, EventOptions};
 pub use fault::Slot;
 pub use graph::{Graph, begin_capture, end_capture};
 pub use launch::{Given, Kernel, Shape};
-pub use memory::{Allocation, HANDLE_BYTES, MemoryKind, PointerPlace, handle_of, pointer_place};
-pub use module::{FunctionProperties, LinkOptions, Module, link};
+pub use memory::{Allocation, HANDLE_BYTES, HostLock, MemoryKind, PointerPlace, base_of, handle_of, pointer_place};
+pub use module::{FunctionProperties, LinkInput, LinkKind, LinkOptions, Module, link};
 pub use stream::{RawStream, Stream};

@@ -104,6 +104,46 @@ pub fn handle_of(device: &'static Device, ptr: u64) -> Result<[u8; HANDLE_BYTES]
     Ok(handle.reserved.map(|byte| byte as u8))
 }
 
+/// The first byte of the allocation that an address lies in.
+pub fn base_of(device: &'static Device, ptr: u64) -> Result<u64, Error> {
+    let _entered = device.enter()?;
+    let (mut base, mut n_bytes) = (0, 0);
+    // SAFETY: any address may be asked about; writes to locals.
+    unsafe { cu!(cuMemGetAddressRange_v2(&mut base, &mut n_bytes, ptr)) }?;
+    Ok(base)
+}
+
+/// Memory of the host that is page-locked as long as this lives, so that devices reach it by the same address.
+#[derive(Debug)]
+pub struct HostLock {
+    ptr: u64,
+    device: &'static Device,
+}
+
+impl HostLock {
+    /// Locks memory that the host has.
+    ///
+    /// # Safety
+    /// The memory is there for as long as the lock.
+    pub unsafe fn new(device: &'static Device, ptr: u64, n_bytes: usize) -> Result<HostLock, Error> {
+        let _entered = device.enter()?;
+        let flags = sys::CU_MEMHOSTREGISTER_PORTABLE | sys::CU_MEMHOSTREGISTER_DEVICEMAP;
+        // SAFETY: the caller's promise.
+        unsafe { cu!(cuMemHostRegister_v2(ptr as *mut _, n_bytes, flags)) }?;
+        Ok(HostLock { ptr, device })
+    }
+}
+
+impl Drop for HostLock {
+    fn drop(&mut self) {
+        // Copies that streams still have to do come first. An error here is one of work before.
+        let _ = Device::all_opened().try_for_each(Device::synchronize);
+        let Ok(_entered) = self.device.enter() else { return };
+        // SAFETY: memory that was locked, once.
+        let _ = unsafe { cu!(cuMemHostUnregister(self.ptr as *mut _)) };
+    }
+}
+
 impl Drop for Allocation {
     fn drop(&mut self) {
         let dead = Dead(self.ptr, self.how);

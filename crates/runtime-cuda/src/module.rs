@@ -15,12 +15,66 @@ pub struct LinkOptions {
     pub has_line_info: bool,
 }
 
+/// Code of other compilers that a kernel is linked with.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct LinkInput {
+    pub kind: LinkKind,
+    pub bytes: Vec<u8>,
+    /// For messages.
+    pub name: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LinkKind {
+    Ptx,
+    Cubin,
+    Fatbin,
+    Object,
+    Archive,
+}
+
+impl LinkKind {
+    /// By the usual ending of a file's name.
+    pub fn from_extension(extension: &str) -> Option<LinkKind> {
+        match extension {
+            "ptx" => Some(LinkKind::Ptx),
+            "cubin" => Some(LinkKind::Cubin),
+            "fatbin" => Some(LinkKind::Fatbin),
+            "o" => Some(LinkKind::Object),
+            "a" => Some(LinkKind::Archive),
+            _ => None,
+        }
+    }
+
+    fn raw(self) -> CUjitInputType {
+        match self {
+            LinkKind::Ptx => CUjitInputType::CU_JIT_INPUT_PTX,
+            LinkKind::Cubin => CUjitInputType::CU_JIT_INPUT_CUBIN,
+            LinkKind::Fatbin => CUjitInputType::CU_JIT_INPUT_FATBINARY,
+            LinkKind::Object => CUjitInputType::CU_JIT_INPUT_OBJECT,
+            LinkKind::Archive => CUjitInputType::CU_JIT_INPUT_LIBRARY,
+        }
+    }
+}
+
 const LOG_BYTES: usize = 8192;
 
-/// Machine code for a device from PTX, as it can be kept on disk.
-pub fn link(device: &'static Device, ptx: &str, options: LinkOptions) -> Result<Vec<u8>, Error> {
+/// Machine code for a device from PTX and what it is linked with, as it can be kept on disk.
+pub fn link(device: &'static Device, ptx: &str, inputs: &[LinkInput], options: LinkOptions) -> Result<Vec<u8>, Error> {
     let _entered = device.enter()?;
-    let text = CString::new(ptx).map_err(|_| Error::Refused("the PTX has a zero byte".to_owned()))?;
+    let no_zero = |_| Error::Refused("the PTX, or a name of what is linked with it, has a zero byte".to_owned());
+    let own = (CUjitInputType::CU_JIT_INPUT_PTX, ptx.as_bytes(), "gridstride");
+    let others = inputs.iter().map(|input| (input.kind.raw(), &input.bytes[..], &input.name[..]));
+    let mut pieces = Vec::new();
+    for (kind, bytes, name) in [own].into_iter().chain(others) {
+        let mut bytes = bytes.to_vec();
+        if kind == CUjitInputType::CU_JIT_INPUT_PTX {
+            // A text ends with a zero, which is counted; other compilers' may have one.
+            bytes.truncate(bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len()));
+            bytes.push(0);
+        }
+        pieces.push((kind, bytes, CString::new(name).map_err(no_zero)?));
+    }
     let mut log = vec![0u8; LOG_BYTES];
     let mut names = vec![CUjit_option::CU_JIT_ERROR_LOG_BUFFER, CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
     let mut values: Vec<*mut c_void> = vec![log.as_mut_ptr().cast(), LOG_BYTES as *mut c_void];
@@ -33,17 +87,17 @@ pub fn link(device: &'static Device, ptx: &str, options: LinkOptions) -> Result<
         values.push(std::ptr::without_provenance_mut(1));
     }
     let mut state = null_mut();
-    // SAFETY: as many values as options, which live, like the log, until the linker is destroyed; the text ends with a
-    // zero, which is counted; the linker's output is copied before it is destroyed.
+    // SAFETY: as many values as options, which live, like the log, until the linker is destroyed; texts end with a zero,
+    // which is counted; the linker's output is copied before it is destroyed.
     unsafe {
         cu!(cuLinkCreate_v2(names.len() as u32, names.as_mut_ptr(), values.as_mut_ptr(), &mut state))?;
-        let run = || -> Result<Vec<u8>, (&'static str, CUresult)> {
-            let data = text.as_ptr().cast_mut().cast();
-            let kind = CUjitInputType::CU_JIT_INPUT_PTX;
-            let size = text.as_bytes_with_nul().len();
-            match sys::cuLinkAddData_v2(state, kind, data, size, c"gridstride".as_ptr(), 0, null_mut(), null_mut()) {
-                CUresult::CUDA_SUCCESS => {}
-                code => return Err(("cuLinkAddData", code)),
+        let mut run = || -> Result<Vec<u8>, (&'static str, CUresult)> {
+            for (kind, bytes, name) in &mut pieces {
+                let (data, size) = (bytes.as_mut_ptr().cast(), bytes.len());
+                match sys::cuLinkAddData_v2(state, *kind, data, size, name.as_ptr(), 0, null_mut(), null_mut()) {
+                    CUresult::CUDA_SUCCESS => {}
+                    code => return Err(("cuLinkAddData", code)),
+                }
             }
             let (mut image, mut n_bytes) = (null_mut(), 0);
             match sys::cuLinkComplete(state, &mut image, &mut n_bytes) {
@@ -90,6 +144,18 @@ impl Module {
         let mut raw = null_mut();
         // SAFETY: an image that says its own length; writes to a local.
         unsafe { cu!(cuModuleLoadData(&mut raw, image.as_ptr().cast())) }?;
+        Ok(Module { raw, device })
+    }
+
+    /// The code of a library that another part of the process has loaded, and keeps.
+    ///
+    /// # Safety
+    /// The address is a living `CUlibrary`'s, and stays one.
+    pub unsafe fn of_library(device: &'static Device, library: u64) -> Result<Module, Error> {
+        let _entered = device.enter()?;
+        let mut raw = null_mut();
+        // SAFETY: the caller's promise; writes to a local.
+        unsafe { cu!(cuLibraryGetModule(&mut raw, library as sys::CUlibrary)) }?;
         Ok(Module { raw, device })
     }
 

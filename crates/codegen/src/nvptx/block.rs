@@ -48,6 +48,7 @@ impl<'c> Lowering<'c, '_> {
             Op::GridBarrier => return self.grid_barrier(),
             Op::Shuffle => return self.shuffle_lanes(inst),
             Op::MatchAll => return self.match_all(inst),
+            Op::CallExtern => return self.call_extern(inst),
             Op::ThreadIndex => self.position("tid", inst)?,
             Op::BlockIndex => self.position("ctaid", inst)?,
             Op::BlockExtent => self.position("ntid", inst)?,

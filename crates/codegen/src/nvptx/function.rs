@@ -46,7 +46,7 @@ pub fn compile_function(module: &Module, kernel: FuncRef, options: &PtxOptions) 
 }
 
 /// What C passes for a value of a type: a bool is a byte.
-fn c_type(ctx: &Context, ty: Type) -> Result<BasicTypeEnum<'_>> {
+pub(super) fn c_type(ctx: &Context, ty: Type) -> Result<BasicTypeEnum<'_>> {
     match (ty.as_scalar(), ty.as_array()) {
         (Some(Scalar::Bool), _) => Ok(ctx.i8_type().into()),
         (Some(scalar @ (Scalar::F16 | Scalar::BF16)), _) => Ok(bits_type(ctx, scalar).into()),
@@ -68,6 +68,7 @@ fn wrap<'c>(ctx: &'c Context, llvm: &LlvmModule<'c>, func: &Function, facts: &Pt
         inner.remove_string_attribute(AttributeLoc::Param(param), "nvvm.grid_constant");
     }
     inner.remove_string_attribute(AttributeLoc::Function, "nvvm.maxntid");
+    inner.remove_string_attribute(AttributeLoc::Function, "nvvm.maxnreg");
     let always = ctx.create_enum_attribute(Attribute::get_named_enum_kind_id("alwaysinline"), 0);
     inner.add_attribute(AttributeLoc::Function, always);
 

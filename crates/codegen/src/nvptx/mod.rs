@@ -18,6 +18,7 @@ mod coarsen;
 mod entry;
 mod exact;
 mod explain;
+mod external;
 mod function;
 mod host;
 mod prepare;
@@ -68,6 +69,8 @@ pub struct PtxOptions {
     pub summed: u64,
     /// Most threads that a block will have.
     pub max_threads: u32,
+    /// Most registers of a thread; 0 for any number. The driver's own option is not heard where `max_threads` is said.
+    pub max_registers: u32,
     /// It is made a function that others call: the first argument is memory of the thread, for the result.
     pub is_function: bool,
 }
@@ -84,6 +87,7 @@ impl Default for PtxOptions {
             few_threads: false,
             summed: 0,
             max_threads: shape::MAX_THREADS,
+            max_registers: 0,
             is_function: false,
         }
     }
@@ -373,6 +377,10 @@ fn declare<'c>(
     function.add_attribute(AttributeLoc::Function, attribute("nounwind", 0));
     let threads = options.max_threads.to_string();
     function.add_attribute(AttributeLoc::Function, ctx.create_string_attribute("nvvm.maxntid", &threads));
+    if options.max_registers > 0 {
+        let registers = options.max_registers.to_string();
+        function.add_attribute(AttributeLoc::Function, ctx.create_string_attribute("nvvm.maxnreg", &registers));
+    }
     if fast_math {
         // Subnormal f32 are flushed, as `--use_fast_math` does: the approximate instructions exist in this form only.
         function.add_attribute(AttributeLoc::Function, attribute("denormal_fpenv", 0x50));

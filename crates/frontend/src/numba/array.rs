@@ -188,6 +188,9 @@ pub(crate) fn subscript(
         let whole = Operand::Slice(Box::new([Operand::NONE, Operand::NONE, Operand::NONE]));
         let missing = (rank as usize + 1).saturating_sub(list.len());
         list.splice(at..=at, vec![(whole, span); missing]);
+    } else if list.is_empty() && rank == 1 {
+        // An array without dimensions arrives as one of one element: `a[()]` is that element.
+        list.push((Operand::int(0), span));
     }
     let operand = lower.read(base.clone())?;
     let array = lower.value(&operand, span)?;

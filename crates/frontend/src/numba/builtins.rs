@@ -1,7 +1,7 @@
 //! What can be called: the tables of all families, Python's own functions, calls by a name like `cuda.grid`.
 
 use super::types::{self, Number};
-use super::{array, atomics, blocks, complex, convert, create, math, print, warps};
+use super::{array, atomics, blocks, complex, convert, create, external, math, print, warps};
 use crate::walk::call::Args;
 use crate::walk::expression::suggest;
 use crate::walk::lower::{Lower, Reported, Result};
@@ -29,7 +29,8 @@ pub(super) const fn row(
     Row { name, params, rule }
 }
 
-const FAMILIES: [&[Row]; 7] = [PYTHON, blocks::ROWS, create::ROWS, atomics::ROWS, warps::ROWS, math::ROWS, print::ROWS];
+const FAMILIES: [&[Row]; 8] =
+    [PYTHON, blocks::ROWS, create::ROWS, atomics::ROWS, warps::ROWS, math::ROWS, print::ROWS, external::ROWS];
 
 const PYTHON: &[Row] = &[
     row("int", "x?", |lower, call| number(lower, call, Scalar::I64)),

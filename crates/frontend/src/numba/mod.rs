@@ -23,6 +23,7 @@ mod complex;
 mod convert;
 mod create;
 mod extend;
+mod external;
 mod math;
 mod print;
 mod record;

@@ -42,7 +42,7 @@ pub(super) fn instruction(reader: &mut Reader) -> Parsed<InstId> {
         Op::Const => (Vec::new(), constant(reader, first_type)?),
         Op::Load | Op::Store | Op::Atomic | Op::AtomicCas | Op::CheckBounds => access(reader, op)?,
         Op::Call => call(reader, id)?,
-        Op::Print => {
+        Op::Print | Op::CallExtern => {
             let text = reader.cursor.string()?;
             let operands = if reader.cursor.eat(",") { reader.operands()? } else { Vec::new() };
             (operands, Attr::Text(text.into()))

@@ -59,6 +59,11 @@ pub(super) fn check(op: &OpTypes) -> Checked {
         Op::MatchAny => signature(op, &[u32, exchanged(op)?], &[u32]),
         Op::MatchAll => signature(op, &[u32, exchanged(op)?], &[u32, bool]),
         Op::ActiveMask => signature(op, &[], &[u32]),
+        Op::CallExtern => match op.operands.iter().chain(op.results).find(|ty| ty.as_scalar().is_none()) {
+            Some(ty) => Err(format!("`call_extern` takes and gives scalars, found {ty}")),
+            None if op.results.len() > 1 => Err("`call_extern` gives one scalar at most".into()),
+            None => Ok(()),
+        },
         Op::CheckConverged => signature(op, &[bool, i64, i64], &[]),
         Op::Threads => {
             if op.inst.regions.iter().any(|&region| !region_types(op, region.index()).is_empty()) {

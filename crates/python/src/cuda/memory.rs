@@ -6,7 +6,9 @@ use super::{device, raised};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use runtime_cuda::{Allocation, Device, HANDLE_BYTES, MemoryKind, PointerPlace, RawStream, handle_of, pointer_place};
+use runtime_cuda::{
+    Allocation, Device, HANDLE_BYTES, HostLock, MemoryKind, PointerPlace, RawStream, base_of, handle_of, pointer_place,
+};
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard};
 
@@ -53,6 +55,29 @@ impl CudaBuffer {
 fn cuda_memory_handle(py: Python<'_>, ordinal: u32, ptr: u64) -> PyResult<Bound<'_, PyBytes>> {
     let handle = handle_of(device(ordinal)?, ptr).map_err(raised)?;
     Ok(PyBytes::new(py, &handle))
+}
+
+/// The first byte of the allocation that an address lies in.
+#[pyfunction]
+fn cuda_memory_base(ordinal: u32, ptr: u64) -> PyResult<u64> {
+    base_of(device(ordinal)?, ptr).map_err(raised)
+}
+
+/// Memory of the host that is page-locked as long as this lives.
+#[pyclass(name = "CudaHostLock", module = "gridstride._native", frozen)]
+pub(crate) struct CudaHostLock {
+    _lock: HostLock,
+}
+
+#[pymethods]
+impl CudaHostLock {
+    #[new]
+    fn new(ordinal: u32, ptr: u64, n_bytes: usize) -> PyResult<CudaHostLock> {
+        // SAFETY: the package keeps the memory's owner beside the lock.
+        unsafe { HostLock::new(device(ordinal)?, ptr, n_bytes) }
+            .map(|lock| CudaHostLock { _lock: lock })
+            .map_err(raised)
+    }
 }
 
 /// The stream that is given, or the device's current one.
@@ -257,7 +282,9 @@ impl tape::Memory for DeviceMemory {
 
 pub(super) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<CudaBuffer>()?;
+    m.add_class::<CudaHostLock>()?;
     m.add_function(wrap_pyfunction!(cuda_memory_handle, m)?)?;
+    m.add_function(wrap_pyfunction!(cuda_memory_base, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_upload, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_download, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_copy, m)?)?;

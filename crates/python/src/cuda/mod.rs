@@ -111,6 +111,25 @@ fn cuda_context(ordinal: u32) -> PyResult<u64> {
     Ok(device(ordinal)?.context_address())
 }
 
+/// Address of the calling thread's current context, 0 where there is none.
+#[pyfunction]
+fn cuda_current_context() -> PyResult<u64> {
+    runtime_cuda::current_context().map_err(raised)
+}
+
+/// Makes a context the calling thread's current one until it is popped.
+#[pyfunction]
+fn cuda_push_context(context: u64) -> PyResult<()> {
+    // SAFETY: the package passes the primary context, or one that a library vouches for.
+    unsafe { runtime_cuda::push_context(context) }.map_err(raised)
+}
+
+/// Takes the current context off; gives its address, 0 where there is none.
+#[pyfunction]
+fn cuda_pop_context() -> PyResult<u64> {
+    runtime_cuda::pop_context().map_err(raised)
+}
+
 /// Whether the device's context is in use.
 #[pyfunction]
 fn cuda_is_opened(ordinal: u32) -> bool {
@@ -176,6 +195,9 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(cuda_properties, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_memory, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_context, m)?)?;
+    m.add_function(wrap_pyfunction!(cuda_current_context, m)?)?;
+    m.add_function(wrap_pyfunction!(cuda_push_context, m)?)?;
+    m.add_function(wrap_pyfunction!(cuda_pop_context, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_is_opened, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_can_access, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_has_access, m)?)?;

@@ -57,6 +57,10 @@ pub fn fission_barriers(module: &mut Module) -> Result<Changed, Refused> {
             let text = "a call is left in a kernel over thread blocks".into();
             return Err(Refused { span: func.inst(*call).span, text });
         }
+        if let Some(call) = all(&func, func.body, |op| op == Op::CallExtern).first() {
+            let text = "code of another compiler runs on a GPU alone".into();
+            return Err(Refused { span: func.inst(*call).span, text });
+        }
         if !waits(&func) {
             let _ = unify_returns(&mut func);
         }

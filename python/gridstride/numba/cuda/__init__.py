@@ -31,6 +31,7 @@ from gridstride.numba.cuda._arrays import (
 from gridstride.numba.cuda._declared import ExternFunction, declare_device
 from gridstride.numba.cuda._devices import (
     close,
+    cuda_error,
     current_context,
     detect,
     get_current_device,
@@ -54,7 +55,17 @@ from gridstride.numba.cuda._host_arrays import (
     pinned_array,
     pinned_array_like,
 )
-from gridstride.numba.cuda._interface import as_cuda_array, from_cuda_array_interface, is_cuda_array, open_ipc_array
+from gridstride.numba.cuda._interface import as_cuda_array, from_cuda_array_interface, is_cuda_array
+from gridstride.numba.cuda._ipc import IpcArrayHandle, IpcHandle, open_ipc_array
+from gridstride.numba.cuda._linkable import LTOIR, Archive, Cubin, CUSource, Fatbin, LinkableCode, Object, PTXSource
+from gridstride.numba.cuda._managers import (
+    BaseCUDAMemoryManager,
+    GetIpcHandleMixin,
+    HostOnlyCUDAMemoryManager,
+    MemoryInfo,
+    set_memory_manager,
+)
+from gridstride.numba.cuda._pointers import ManagedMemory, MappedMemory, MemoryPointer, PinnedMemory
 from gridstride.numba.cuda._streams import (
     Event,
     Stream,
@@ -75,7 +86,6 @@ from gridstride.numba.types import *  # noqa: F403
 globals().update(_language.NAMES)
 HAS_NUMBA = False
 implementation = "Gridstride"
-cudadrv: _Any
 
 if _TYPE_CHECKING:
 
@@ -83,7 +93,9 @@ if _TYPE_CHECKING:
 
 
 from gridstride.numba.cuda import _arrays as devicearray  # noqa: E402
-from gridstride.numba.cuda import _compile, dispatcher, extending, fp16, libdevice, random  # noqa: E402
+from gridstride.numba.cuda import _compile, cudadrv, dispatcher, extending, fp16, libdevice, random  # noqa: E402
+from gridstride.numba.cuda import _devices as devices  # noqa: E402
+from gridstride.numba.cuda import _driver as driver  # noqa: E402
 from gridstride.numba.cuda._compile import (  # noqa: E402
     compile,
     compile_all,

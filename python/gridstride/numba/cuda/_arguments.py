@@ -17,7 +17,7 @@ from gridstride.numba import _dtypes, config, types
 from gridstride.numba.cuda import _devices, _memory
 from gridstride.numba.cuda._arrays import DeviceNDArray, DeviceRecord, _fits, to_device
 from gridstride.numba.cuda._host_arrays import _HostArray
-from gridstride.numba.cuda._interface import as_cuda_array
+from gridstride.numba.cuda._interface import of_core, ordered
 from gridstride.numba.cuda.args import ArgHint
 from gridstride.numba.errors import NumbaPerformanceWarning
 
@@ -109,7 +109,9 @@ def convert(value: Any, back: Back, keep: list[Any], copies_back: bool = True) -
         items = [convert(item, back, keep, copies_back) for item in value]
         return type(value)._make(items) if hasattr(value, "_fields") else tuple(items)
     if hasattr(value, "__cuda_array_interface__"):
-        return as_cuda_array(value)
+        return ordered(value)
+    if type(value).__module__.startswith("cuda.core"):
+        return of_core(value)
     if isinstance(value, _native.Array):
         return value
     if isinstance(value, list):

@@ -6,6 +6,7 @@ of it on a GPU. `_memory` alone is enough for shapes and slices.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from gridstride import _native
 from gridstride.numba import _dtypes
-from gridstride.numba.cuda import _memory
+from gridstride.numba.cuda import _memory, _pointers
 
 errmsg_contiguous_buffer = (
     "the elements do not lie side by side and cannot be copied as one region of memory; make the array contiguous "
@@ -62,6 +63,10 @@ class DeviceNDArray(_native.Array):
         gpu_data: Any = None,
     ) -> DeviceNDArray:
         """Over memory that `host` describes; as numba-cuda's, by shape, strides, dtype and perhaps memory there is."""
+        if host is not None and not isinstance(host, np.ndarray) and not isinstance(dtype, type | np.dtype | str):
+            # Numba's order of positional arguments.
+            shape, strides, dtype = host, dtype, stream
+            host, stream = None, 0
         if shape is not None or not isinstance(host, np.ndarray):
             host = _memory.of_shape(host if shape is None else shape, strides, np.dtype(dtype), gpu_data)
         elem = _dtypes.from_native_dtype(host.dtype)
@@ -130,17 +135,18 @@ class DeviceNDArray(_native.Array):
 
     @property
     def gpu_data(self) -> Any:
-        return self if self.size else None
+        """The memory, from the first element on."""
+        return _pointers.MemoryPointer(None, self.ptr, self.nbytes, owner=self) if self.size else None
 
     @property
     def device_pointer(self) -> int:
         return self.ptr
 
+    device_pointer_value = device_pointer
+
     @property
     def device_ctypes_pointer(self) -> Any:
-        import ctypes
-
-        return ctypes.c_void_p(self.ptr)
+        return ctypes.c_size_t(self.ptr)
 
     @property
     def _numba_type_(self) -> Any:
@@ -243,6 +249,8 @@ class DeviceNDArray(_native.Array):
         return (self[index] for index in range(len(self)))
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        if copy is False and (not self._is_host or dtype not in (None, self.dtype)):
+            raise ValueError("an array on a GPU is copied to be read: `copy=False` is not possible")
         found = self.copy_to_host()
         return found if dtype is None else found.astype(dtype)
 
@@ -319,8 +327,12 @@ class DeviceNDArray(_native.Array):
         return self
 
     def get_ipc_handle(self) -> Any:
-        """Sharing memory between processes is CUDA's: raises `OSError` on the CPU device."""
-        raise OSError("OS does not support CUDA IPC")
+        """What another process opens the array by. Raises `OSError` on the CPU device."""
+        from gridstride.numba.cuda import _devices, _ipc
+
+        handle = _devices.current_context().get_ipc_handle(self.gpu_data)
+        desc = {"shape": self.shape, "strides": self.strides, "dtype": self.dtype}
+        return _ipc.IpcArrayHandle(ipc_handle=handle, array_desc=desc)
 
 
 class MappedNDArray(DeviceNDArray):
@@ -364,13 +376,11 @@ class DeviceRecord:
 
     @property
     def gpu_data(self) -> Any:
-        return self
+        return _pointers.MemoryPointer(None, self.device_pointer, self.nbytes, owner=self)
 
     @property
     def device_ctypes_pointer(self) -> Any:
-        import ctypes
-
-        return ctypes.c_void_p(self.device_pointer)
+        return ctypes.c_size_t(self.device_pointer)
 
     @property
     def _numba_type_(self) -> Any:

@@ -9,30 +9,45 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 import uuid
 from collections import namedtuple
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from gridstride import _native
 
 _launch_device: str | None = None
+#: Whether this process has a GPU's state of its parent, which no child can use.
+is_forked = False
+
+
+def _note_fork() -> None:
+    global is_forked
+    is_forked = bool(_launch_device and _launch_device.startswith("cuda:"))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_fork)
 
 ComputeCapability = namedtuple("ComputeCapability", ["major", "minor"])
 
 
 def launch_device() -> str:
-    """The alias of the device that launches run on: the package's default device, unless the simulator is asked for."""
+    """The alias of the device that launches run on: the package's default device, unless the simulator is asked for.
+
+    Raises `CudaSupportError` where the driver cannot be started, and with `NUMBA_DISABLE_CUDA=1`.
+    """
     global _launch_device
     if _launch_device is None:
         from gridstride import _device
         from gridstride.numba import config
+        from gridstride.numba.cuda import _driver
 
-        chosen = "cpu" if config.ENABLE_CUDASIM else _device.get_device().alias
-        _launch_device = chosen
+        if config.ENABLE_CUDASIM:
+            _launch_device = "cpu"
+        else:
+            _driver.driver.ensure_initialized()
+            _launch_device = _device.get_device().alias
     return _launch_device
 
 
@@ -63,7 +78,11 @@ class Device:
     CAN_MAP_HOST_MEMORY = UNIFIED_ADDRESSING = CONCURRENT_KERNELS = MANAGED_MEMORY = COOPERATIVE_LAUNCH = 1
     ASYNC_ENGINE_COUNT = 1
     supports_float16 = True
-    uuid = f"GPU-{uuid.UUID(int=0)}"
+
+    @property
+    def uuid(self) -> str:
+        ordinal = gpu()
+        return f"GPU-{uuid.UUID(int=0)}" if ordinal is None else str(_native.cuda_properties(ordinal)["uuid"])
 
     @property
     def name(self) -> bytes:
@@ -89,142 +108,18 @@ class Device:
         return _context
 
     def reset(self) -> None:
-        """Accepted: what is on the CPU device lives as long as it is used."""
+        """As `Context.reset`."""
+        _context.reset()
 
     def __enter__(self) -> Context:
+        _context.push()
         return _context
 
     def __exit__(self, *error: Any) -> None:
-        pass
+        _context.pop()
 
     def __repr__(self) -> str:
         return f"<CUDA device {self.id} '{self.name.decode()}'>"
-
-
-_Memory = namedtuple("_Memory", ["free", "total"])
-
-
-class Context:
-    """The state of a device."""
-
-    @property
-    def device(self) -> Device:
-        return _device
-
-    def get_memory_info(self) -> Any:
-        """Free and total bytes of memory."""
-        ordinal = gpu()
-        if ordinal is not None:
-            return _Memory(*_native.cuda_memory(ordinal))
-        page = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
-        if not hasattr(os, "sysconf"):
-            return _Memory(sys.maxsize, sys.maxsize)
-        return _Memory(page * os.sysconf("SC_AVPHYS_PAGES"), page * os.sysconf("SC_PHYS_PAGES"))
-
-    @contextlib.contextmanager
-    def defer_cleanup(self) -> Iterator[None]:
-        """Puts off freeing memory to the end of the block."""
-        yield
-
-    def memalloc(self, bytesize: int) -> Any:
-        """Bytes of device memory."""
-        from gridstride.numba.cuda._arrays import device_array
-
-        return device_array(bytesize, np.uint8) if gpu() is not None else np.empty(bytesize, np.uint8)
-
-    def memhostalloc(self, bytesize: int, mapped: bool = False, portable: bool = False, wc: bool = False) -> Any:
-        """Bytes of host memory that devices use in place."""
-        from gridstride.numba.cuda._host_arrays import mapped_array
-
-        return mapped_array(bytesize, np.uint8)
-
-    def memallocmanaged(self, bytesize: int, attach_global: bool = True) -> Any:
-        """Bytes of memory that moves to where it is used."""
-        from gridstride.numba.cuda._host_arrays import managed_array
-
-        return managed_array(bytesize, np.uint8)
-
-    @property
-    def handle(self) -> int:
-        """The driver's context; 0 on the CPU device."""
-        ordinal = gpu()
-        return 0 if ordinal is None else _native.cuda_context(ordinal)
-
-    def create_stream(self) -> Any:
-        """A new stream."""
-        from gridstride.numba.cuda import _streams
-
-        return _streams.stream()
-
-    def create_external_stream(self, ptr: int) -> Any:
-        """A stream that another library made."""
-        from gridstride.numba.cuda import _streams
-
-        return _streams.external_stream(ptr)
-
-    def get_default_stream(self) -> Any:
-        """The stream that calls without a stream use."""
-        from gridstride.numba.cuda import _streams
-
-        return _streams.default_stream()
-
-    def get_legacy_default_stream(self) -> Any:
-        """CUDA's stream that waits for all others."""
-        from gridstride.numba.cuda import _streams
-
-        return _streams.legacy_default_stream()
-
-    def get_per_thread_default_stream(self) -> Any:
-        """CUDA's default stream of the calling thread."""
-        from gridstride.numba.cuda import _streams
-
-        return _streams.per_thread_default_stream()
-
-    def create_event(self, timing: bool = True) -> Any:
-        """A new event."""
-        from gridstride.numba.cuda import _streams
-
-        return _streams.event(timing)
-
-    @property
-    def deallocations(self) -> Any:
-        """Memory that waits to be freed: none, freed memory goes back at once."""
-        return _NONE_PENDING
-
-    def reset(self) -> None:
-        """Accepted: what is on the CPU device lives as long as it is used."""
-
-    def synchronize(self) -> None:
-        """Waits until the device is done."""
-        _wait()
-
-    def push(self) -> None:
-        """Makes this context the current one."""
-
-    def pop(self) -> None:
-        """Makes the context before this one current again."""
-
-    def __enter__(self) -> Context:
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        pass
-
-    def __repr__(self) -> str:
-        return "<CUDA context of device 0>"
-
-
-class _Pending:
-    """Memory that waits to be freed: none ever does."""
-
-    def __len__(self) -> int:
-        return 0
-
-    def clear(self) -> None:
-        """Nothing is to be freed."""
-
-
-_NONE_PENDING = _Pending()
 
 
 class _DeviceList:
@@ -238,8 +133,8 @@ class _DeviceList:
     def current(self) -> Device:
         return _device
 
-    def __getitem__(self, index: int) -> Device:
-        return self.lst[index]
+    def __getitem__(self, index: Any) -> Any:
+        return self.lst[index if isinstance(index, slice) else int(index)]
 
     def __iter__(self) -> Iterator[Device]:
         return iter(self.lst)
@@ -251,14 +146,26 @@ class _DeviceList:
         return "<Managed Device 0>"
 
 
+from gridstride.numba.cuda._context import Context  # noqa: E402  # it needs what is above
+
 _device = Device()
 _context = Context()
 gpus = _DeviceList()
 
 
 def is_available() -> bool:
-    """Whether kernels can be launched: always, on the CPU device where there is no GPU."""
-    return True
+    """Whether kernels can be launched: on the CPU device where there is no GPU, unless CUDA is disabled."""
+    from gridstride.numba import config
+    from gridstride.numba.cuda import _driver
+
+    return bool(config.ENABLE_CUDASIM) or _driver.driver.is_available
+
+
+def cuda_error() -> str | None:
+    """Why the driver could not be started; None where it could."""
+    from gridstride.numba.cuda import _driver
+
+    return None if is_available() else _driver.driver.initialization_error
 
 
 def is_supported_version() -> bool:
@@ -293,7 +200,17 @@ def select_device(device_id: int) -> Context:
 
 
 def current_context(devnum: int | None = None) -> Context:
-    """The context of the current device."""
+    """The context of the current device, which it makes the calling thread's current one where that has none.
+
+    Raises `RuntimeError` where another library has made a context current that is not the device's primary one.
+    """
+    if gpu() is not None:
+        found, ours = _native.cuda_current_context(), _context.handle
+        if found == 0:
+            _context.push()
+        elif found != ours:
+            raise RuntimeError(f"Numba cannot operate on non-primary CUDA context {found:x}")
+        _context.prepare_for_use()
     return _context
 
 
@@ -306,7 +223,8 @@ def synchronize() -> None:
 
 
 def close() -> None:
-    """Accepted: what is on the CPU device lives as long as it is used."""
+    """As `Context.reset`."""
+    _context.reset()
 
 
 def require_context(function: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 from collections.abc import Iterator
 from typing import Any
 
@@ -29,7 +30,18 @@ def pinned_array_like(ary: Any) -> Any:
 class _HostArray(np.ndarray[Any, Any]):
     """Mapped and managed memory: a NumPy array that is a device array too."""
 
+    __cuda_memory__ = True
     stream: Any = 0
+
+    @property
+    def device_pointer(self) -> int:
+        return int(self.__array_interface__["data"][0])
+
+    device_pointer_value = device_pointer
+
+    @property
+    def device_ctypes_pointer(self) -> Any:
+        return ctypes.c_size_t(self.device_pointer)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
@@ -78,21 +90,44 @@ def managed_array(
     return _on(_memory.allocate(_like(shape, dtype, order), "managed").view(_HostArray), stream)
 
 
+def _locked(ary: Any, is_mapped: bool) -> Any:
+    """Page-locks an array's memory for as long as what is returned is used; None where the system does not allow it."""
+    if _devices.gpu() is None or not ary.size:
+        return None
+    first, n_bytes, _ = _memory._span(ary)
+    try:
+        return _devices.current_context().mempin(ary, first, n_bytes, is_mapped)
+    except RuntimeError:
+        return None
+
+
 @contextlib.contextmanager
 def pinned(*arylist: Any) -> Iterator[None]:
     """Pins the memory of NumPy arrays for the block."""
     for ary in arylist:
         if not isinstance(ary, np.ndarray):
             raise TypeError(f"only NumPy arrays can be pinned, not {type(ary).__name__}")
-    yield
+    locks = [_locked(ary, False) for ary in arylist]
+    try:
+        yield
+    finally:
+        locks.clear()
 
 
 @contextlib.contextmanager
 def mapped(*arylist: Any, **kws: Any) -> Iterator[Any]:
     """NumPy arrays as device arrays over the same memory, for the block."""
-    # Memory that is there already cannot be reached from a GPU: a copy goes there and back.
-    made = [DeviceNDArray(ary) if _devices.gpu() is None else to_device(ary) for ary in arylist]
-    yield made[0] if len(made) == 1 else made
-    if _devices.gpu() is not None:
-        for ary, one in zip(arylist, made, strict=True):
-            one.copy_to_host(ary)
+    locks = [_locked(ary, True) for ary in arylist]
+    # Memory that cannot be locked is not reached from a GPU: a copy goes there and back.
+    is_copied = [lock is None and _devices.gpu() is not None for lock in locks]
+    pairs = zip(arylist, is_copied, strict=True)
+    made = [to_device(ary) if copied else DeviceNDArray(ary) for ary, copied in pairs]
+    try:
+        yield made[0] if len(made) == 1 else made
+        for ary, one, copied in zip(arylist, made, is_copied, strict=True):
+            if copied:
+                one.copy_to_host(ary)
+        _devices.synchronize()
+    finally:
+        made.clear()
+        locks.clear()

@@ -17,11 +17,20 @@ from gridstride.numba.cuda import _devices, _queue
 class _Owner:
     """NumPy keeps this object, and so the memory, as the base of its view."""
 
-    __slots__ = ("__array_interface__", "buffer")
+    __slots__ = ("__array_interface__", "__weakref__", "buffer", "pending", "place")
 
-    def __init__(self, buffer: Any, n_bytes: int) -> None:
-        self.buffer = buffer
-        self.__array_interface__ = {"version": 3, "typestr": "|u1", "shape": (n_bytes,), "data": (buffer.ptr, False)}
+    def __init__(self, buffer: Any, address: int, n_bytes: int, place: str, pending: Any = None) -> None:
+        """Memory that `buffer` holds; where it is let go of together with more, `pending` is what waits for that."""
+        self.buffer, self.place, self.pending = buffer, place, pending
+        self.__array_interface__ = {"version": 3, "typestr": "|u1", "shape": (n_bytes,), "data": (address, False)}
+
+    def __del__(self) -> None:
+        if self.pending is not None:
+            self.pending.add_item(_drop, self.buffer, self.__array_interface__["shape"][0])
+
+
+def _drop(buffer: Any) -> None:
+    """Frees memory: that was the last reference to it."""
 
 
 class _Described:
@@ -46,8 +55,50 @@ def allocate(like: np.ndarray[Any, Any], kind: str = "device") -> np.ndarray[Any
     ordinal = _devices.gpu()
     if ordinal is None or like.size == 0:
         return like
-    flat = np.asarray(_Owner(_native.CudaBuffer(ordinal, like.nbytes, kind), like.nbytes))
+    flat = np.asarray(_device_owner(ordinal, like.nbytes) if kind == "device" else _host_owner(ordinal, like, kind))
     return np.ndarray(like.shape, like.dtype, flat, 0, like.strides)
+
+
+def _host_owner(ordinal: int, like: np.ndarray[Any, Any], kind: str) -> _Owner:
+    buffer = _native.CudaBuffer(ordinal, like.nbytes, kind)
+    return _Owner(buffer, buffer.ptr, like.nbytes, kind if kind == "pinned" else f"{kind}:{ordinal}")
+
+
+def _device_owner(ordinal: int, n_bytes: int) -> _Owner:
+    """Memory of the device's pool, or from the memory manager that the program has set."""
+    context = _devices.get_current_device().get_primary_context()
+    manager = context.prepared_manager()
+    if context.has_default_manager:
+        try:
+            buffer = _native.CudaBuffer(ordinal, n_bytes)
+        except RuntimeError:
+            # Memory that waits to be freed may be what is missing.
+            if not manager.deallocations:
+                raise
+            manager.deallocations.clear()
+            buffer = _native.CudaBuffer(ordinal, n_bytes)
+        return _Owner(buffer, buffer.ptr, n_bytes, f"cuda:{ordinal}", manager.deallocations)
+    memory = manager.memalloc(n_bytes)
+    return _Owner(memory, memory.device_pointer_value, n_bytes, f"cuda:{ordinal}")
+
+
+def owner(memory: np.ndarray[Any, Any]) -> Any:
+    """What holds the memory of an array: an object of this module's, or of NumPy's."""
+    found: Any = memory
+    while isinstance(found, np.ndarray) and found.base is not None:
+        found = found.base
+    return found
+
+
+def over(obj: Any) -> np.ndarray[Any, Any]:
+    """The bytes of a device's memory that an object stands for: an array, a `MemoryPointer`."""
+    if hasattr(obj, "_memory"):
+        raw = reshaped(obj._memory, obj._memory.size, "A")
+        if raw is None:
+            raise ValueError("the memory of a device array must lie in one piece")
+        return raw.view(np.uint8)
+    address, ordinal = obj.device_pointer_value, _devices.gpu()
+    return np.asarray(_Owner(obj, address, obj.size, "cpu" if ordinal is None else f"cuda:{ordinal}"))
 
 
 def copy(target: np.ndarray[Any, Any], source: np.ndarray[Any, Any], stream: Any) -> bool:
@@ -71,7 +122,7 @@ def description(memory: np.ndarray[Any, Any], dtype: np.dtype[Any], stream: Any)
         "data": (memory.__array_interface__["data"][0] if memory.size else 0, False),
         "typestr": dtype.str,
         "descr": dtype.descr,
-        "stream": int(stream) if stream else None,
+        "stream": (_queue.number(stream) or None) if stream else None,
         "version": 3,
     }
 
@@ -85,10 +136,7 @@ def of_shape(shape: Any, strides: Any, dtype: np.dtype[Any], memory: Any) -> np.
             n_bytes = sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)) + dtype.itemsize
         raw = allocate(np.empty(n_bytes, np.uint8))
     else:
-        raw = reshaped(memory._memory, memory._memory.size)
-        if raw is None:
-            raise ValueError("the memory of a device array must lie in one piece")
-        raw = raw.view(np.uint8)
+        raw = over(memory)
     return np.ndarray(shape, dtype, raw, 0, strides)
 
 
@@ -112,6 +160,9 @@ def place(memory: np.ndarray[Any, Any]) -> str:
         return "cpu"
     if memory.size == 0:
         return f"cuda:{ordinal}"
+    known = owner(memory)
+    if isinstance(known, _Owner):
+        return known.place
     found = _native.cuda_place(memory.__array_interface__["data"][0])
     return f"managed:{ordinal}" if found == "managed" else found
 

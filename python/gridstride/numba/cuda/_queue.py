@@ -40,7 +40,12 @@ def queue(stream: Any) -> Any:
     found = getattr(stream, "_queue", None)
     if found is not None or _devices.gpu() is None:
         return found
-    if hasattr(stream, "__cuda_stream__"):
-        stream = stream.__cuda_stream__()[1]
-    handle = int(stream)
+    handle = number(stream)
     return make(handle) if handle > 1 else None
+
+
+def number(stream: Any) -> int:
+    """The driver's number of a stream: of one of ours or of another library's, of what records a graph, or a number."""
+    if not hasattr(stream, "__cuda_stream__") and hasattr(stream, "stream"):
+        stream = stream.stream
+    return int(stream.__cuda_stream__()[1] if hasattr(stream, "__cuda_stream__") else stream)

@@ -31,8 +31,8 @@ class Stream:
         return self.handle
 
     def __bool__(self) -> bool:
-        # As in Numba: the default stream is the number 0.
-        return bool(self.handle)
+        # The default stream, too, is a stream that was named.
+        return True
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Stream) and other.handle == self.handle
@@ -46,8 +46,9 @@ class Stream:
 
     def __repr__(self) -> str:
         place = _devices.launch_device()
-        names = {0: f"<Default CUDA stream on {place}>", 1: f"<Legacy default CUDA stream on {place}>"}
-        return names.get(self.handle, f"<CUDA stream {self.handle} on {place}>")
+        names = {0: "Default CUDA stream", 1: "Legacy default CUDA stream", 2: "Per-thread default CUDA stream"}
+        other = f"External CUDA stream {self.handle}" if self.external else f"CUDA stream {self.handle}"
+        return f"<{names.get(self.handle, other)} on {place}>"
 
     def synchronize(self) -> None:
         """Waits until everything on the stream is done."""
@@ -123,7 +124,7 @@ def legacy_default_stream() -> Stream:
 
 def per_thread_default_stream() -> Stream:
     """CUDA's default stream of the calling thread."""
-    return external_stream(2)
+    return Stream(2, queue=_queue.make(2) if _devices.gpu() is not None else None)
 
 
 def external_stream(ptr: int) -> Stream:
@@ -183,4 +184,5 @@ def event_elapsed_time(evtstart: Event, evtend: Event) -> float:
 @contextlib.contextmanager
 def defer_cleanup() -> Iterator[None]:
     """Puts off freeing device memory to the end of the block. On the CPU device freeing is cheap: nothing is done."""
-    yield
+    with _devices.current_context().defer_cleanup():
+        yield

@@ -15,7 +15,7 @@ import numpy as np
 from gridstride.numba import _dtypes, types
 from gridstride.numba.cuda import _devices, _generated, _memory, _signatures
 from gridstride.numba.cuda._arrays import DeviceNDArray, _fits, device_array, to_device
-from gridstride.numba.cuda._interface import as_cuda_array
+from gridstride.numba.cuda._interface import ordered
 from gridstride.numba.cuda._schedule import GUFuncEngine
 from gridstride.numba.cuda.dispatcher import Dispatcher, jit
 
@@ -40,7 +40,7 @@ def _there(value: Any, stream: Any) -> DeviceNDArray:
     if isinstance(value, DeviceNDArray):
         return value
     if _is_device(value):
-        return as_cuda_array(value)
+        return ordered(value)
     host = np.asarray(value)
     if _devices.gpu() is not None:
         return to_device(host, stream)
@@ -73,7 +73,8 @@ class _Output:
     def result(self) -> Any:
         """What the caller gets."""
         if self.stays:
-            return self.array if self.given is None else self.given
+            # Another library's array comes back as one of ours over the same memory.
+            return self.given if isinstance(self.given, DeviceNDArray) else self.array
         if self.given is None:
             found = self.array.copy_to_host(stream=self.stream)
             return found if self.shape else found[()]
@@ -329,6 +330,8 @@ class GUFunc:
         outputs = []
         for index, inner in enumerate(plan.oshapes):
             given, shape = outs[index] if outs else None, plan.loopdims + inner
+            if given is not None and _is_device(given):
+                given = _there(given, stream)
             if given is not None and np.shape(given) != shape and int(np.prod(np.shape(given))) != int(np.prod(shape)):
                 raise ValueError(f"output {index} has shape {np.shape(given)}, expected {shape}")
             outputs.append(_Output(given, shape, loop.outputs[index], on_device, stream))

@@ -22,7 +22,7 @@ from typing import Any
 from gridstride import _native, _source
 from gridstride import config as settings
 from gridstride.numba import _dtypes, _serialize, config, types
-from gridstride.numba.cuda import _lambdas, _signatures
+from gridstride.numba.cuda import _lambdas, _linkable, _signatures
 from gridstride.numba.cuda._arguments import Back, convert, pointer
 from gridstride.numba.cuda._configuration import ForAll, LaunchConfiguration
 from gridstride.numba.cuda._devices import gpu, launch_device, synchronize
@@ -86,8 +86,14 @@ class Dispatcher(_native.Function):
                 given = dict.fromkeys(self._names, ("any",))
                 if one is not None:
                     given = {name: _dtypes.argument(ty) for name, ty in zip(self._names, one[0], strict=True)}
-                self._kernels.append(Kernel(self.py_func, given))
+                self._kernels.append(self._kernel(given))
         return self._kernels
+
+    def _kernel(self, given: dict[str, Any]) -> Kernel:
+        made = Kernel(self.py_func, given)
+        # What the compiler looks for: code that the kernel is linked with.
+        made.__gs_link__ = self.targetoptions.get("link", [])
+        return made
 
     def compile_eagerly(self) -> None:
         """Compiles for the signatures that were given. Raises `CompileError`."""
@@ -99,9 +105,12 @@ class Dispatcher(_native.Function):
 
     def _compile(self, kernel: Kernel, arguments: Any) -> None:
         compiled = [_dtypes.argument(ty) for ty in arguments]
-        if gpu() is None:
+        ordinal = gpu()
+        if ordinal is None:
             _native.compile(kernel, compiled, self._compile_options())
         else:
+            for code in self.targetoptions.get("link", ()):
+                code.for_driver(_native.cuda_properties(ordinal)["arch"])
             # Finds the mistakes; code for the GPU depends on the block, which the launch says.
             _native.ir(kernel, compiled, self._compile_options())
 
@@ -247,9 +256,7 @@ class Dispatcher(_native.Function):
     def compile(self, signature: Any) -> Overload:
         """Compiles for a signature."""
         arguments, _ = _signatures.normalize(signature)
-        made = Kernel(
-            self.py_func, {name: _dtypes.argument(ty) for name, ty in zip(self._names, arguments, strict=True)}
-        )
+        made = self._kernel({name: _dtypes.argument(ty) for name, ty in zip(self._names, arguments, strict=True)})
         self._compile(made, arguments)
         self._make_kernels()
         return Overload(self, types.Signature(types.none, arguments), made)
@@ -403,13 +410,13 @@ def jit(
         fastmath: Allow results that differ in the last digits for speed.
         opt, lineinfo, cache, inline, forceinline, lto, launch_bounds, max_registers, shared_memory_carveout: Accepted.
             Code is always optimized and knows its lines, and the disk cache is always used.
-        link: Code to link: not supported on the CPU device.
+        link: Code of other compilers that the kernel is linked with, on a GPU: paths, or `cuda.PTXSource` and its like.
 
     Raises:
-        NotImplementedError: `link` or `boundscheck=True` (`debug=True` checks bounds).
+        NotImplementedError: `boundscheck=True` (`debug=True` checks bounds); `link` where kernels run on the CPU.
         CompileError: A function that does not compile for a signature.
     """
-    if link:
+    if link and gpu() is None:
         raise NotImplementedError("Cannot link PTX in the simulator: code for a GPU cannot run on the device `cpu`")
     if kws.get("boundscheck"):
         raise NotImplementedError("bounds checking is not supported for CUDA: debug=True checks bounds")
@@ -425,6 +432,8 @@ def jit(
         text += "optimizations), or lineinfo for line info only with code generation unaffected."
         warnings.warn(NumbaInvalidConfigWarning(text), stacklevel=2)
     options = {"device": device, "debug": debug, "fastmath": False, "launch_bounds": _bounds(launch_bounds), **kws}
+    if link:
+        options["link"] = _linkable.listed(link)
     _check_carveout(shared_memory_carveout)
     if _signatures.is_signature(func_or_sig) or isinstance(func_or_sig, list):
         signatures = func_or_sig if isinstance(func_or_sig, list) else (func_or_sig,)

@@ -20,6 +20,8 @@ from collections.abc import Callable
 from typing import Any
 
 from gridstride.numba import types
+from gridstride.numba.cuda import _generated
+from gridstride.numba.cuda._declared import ExternFunction
 from gridstride.numba.cuda.dispatcher import Dispatcher
 
 _calls: dict[int, tuple[Any, list[Callable[..., Any]]]] = {}
@@ -114,8 +116,18 @@ def _first(typed: Any, args: Any, named: Any) -> Dispatcher | None:
 
 def find_call(func: Any, args: Any, named: Any) -> Dispatcher | None:
     """The function for a call with arguments of such types."""
+    if isinstance(func, ExternFunction):
+        return func.implementation()
+    if getattr(func, "__name__", "") == "from_buffer" and type(getattr(func, "__self__", None)).__name__ == "FFI":
+        return _from_buffer
     known = _calls.get(id(func))
     return None if known is None else _first(known[1], args, named)
+
+
+# A pointer is passed as the array whose first element it is.
+_from_buffer = Dispatcher(
+    _generated.function("from_buffer", "def from_buffer(a):\n    return a\n", {}), {"device": True}
+)
 
 
 def _of_type(table: dict[str, list[tuple[Any, Any]]], name: str, args: Any) -> list[Any]:

@@ -1,0 +1,12 @@
+"""The driver's side of `numba.cuda`, by the names of its modules: `cudadrv.driver`, `cudadrv.devices` …"""
+
+# ruff: noqa: F401
+from __future__ import annotations
+
+from gridstride.numba.cuda import _arrays as devicearray
+from gridstride.numba.cuda import _devices as devices
+from gridstride.numba.cuda import _driver as driver
+from gridstride.numba.cuda import _errors as error
+from gridstride.numba.cuda import _layout as dummyarray
+from gridstride.numba.cuda import _linkable as linkable_code
+from gridstride.numba.cuda import _nvrtc as nvrtc
