@@ -15,10 +15,9 @@ The names are those of NVIDIA Warp, so that its programs run after this import l
 
 # ruff: noqa: F401 - what is imported here is the public API
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gridstride import _native, config, types, utils
-from gridstride._ahead import compile_aot_module, load_aot_module
+from gridstride import _native, config, types
 from gridstride._array import array
 from gridstride._array_ranks import array1d, array2d, array3d, array4d, fixedarray
 from gridstride._builtins import Builtin
@@ -88,38 +87,8 @@ from gridstride._device import (
     synchronize_device,
     unmap_cuda_device,
 )
-from gridstride._diagnostics import get_cpu_kernel_cache_key, print_diagnostics
 from gridstride._fabric import fabricarray, fabricarrayarray, indexedfabricarray, indexedfabricarrayarray
-from gridstride._graph import (
-    CaptureMode,
-    Graph,
-    ScopedCapture,
-    capture_begin,
-    capture_debug_dot_print,
-    capture_end,
-    capture_if,
-    capture_launch,
-    capture_pause,
-    capture_resume,
-    capture_while,
-)
 from gridstride._indexed import indexedarray, indexedarray1d, indexedarray2d, indexedarray3d, indexedarray4d
-from gridstride._interop import (
-    device_from_jax,
-    device_from_torch,
-    device_to_jax,
-    device_to_torch,
-    dtype_from_jax,
-    dtype_from_torch,
-    dtype_to_jax,
-    dtype_to_torch,
-    from_jax,
-    from_torch,
-    stream_from_torch,
-    stream_to_torch,
-    to_jax,
-    to_torch,
-)
 from gridstride._kernel import (
     Function,
     Kernel,
@@ -146,7 +115,6 @@ from gridstride._logger import (
     get_logger,
     set_logger,
 )
-from gridstride._map import map  # noqa: A004 - Warp's name
 from gridstride._memory import ScopedMemoryTracker, print_memory_report
 from gridstride._mempool import (
     CudaManagedAllocator,
@@ -182,10 +150,8 @@ from gridstride._module import (
 )
 from gridstride._named import named as _named_types
 from gridstride._numpy import dtype_from_numpy, dtype_to_numpy
-from gridstride._own_gradients import func_grad, func_replay
 from gridstride._processes import event_from_ipc_handle, from_ipc_handle
 from gridstride._runtime import clear_kernel_cache, counters, get_num_threads, init, is_initialized, set_num_threads
-from gridstride._snippet import func_native
 from gridstride._stream import (
     Event,
     ScopedStream,
@@ -200,8 +166,6 @@ from gridstride._stream import (
     wait_stream,
 )
 from gridstride._struct import struct
-from gridstride._tape import Tape
-from gridstride._timer import ScopedCudaProfiler, ScopedTimer, cuda_profiler_start, cuda_profiler_stop
 from gridstride._types import (
     Float,
     Int,
@@ -229,6 +193,66 @@ from gridstride._vector import vector as vec
 from gridstride.config import DeterministicMode
 from gridstride.types import type_size_in_bytes, types_equal
 
+if TYPE_CHECKING:
+    from gridstride import autograd, optim, sparse, utils
+    from gridstride._ahead import compile_aot_module, load_aot_module
+    from gridstride._diagnostics import get_cpu_kernel_cache_key, print_diagnostics
+    from gridstride._graph import (
+        CaptureMode,
+        Graph,
+        ScopedCapture,
+        capture_begin,
+        capture_debug_dot_print,
+        capture_end,
+        capture_if,
+        capture_launch,
+        capture_pause,
+        capture_resume,
+        capture_while,
+    )
+    from gridstride._interop import (
+        device_from_jax,
+        device_from_torch,
+        device_to_jax,
+        device_to_torch,
+        dtype_from_jax,
+        dtype_from_torch,
+        dtype_to_jax,
+        dtype_to_torch,
+        from_jax,
+        from_torch,
+        stream_from_torch,
+        stream_to_torch,
+        to_jax,
+        to_torch,
+    )
+    from gridstride._map import map  # noqa: A004 - Warp's name
+    from gridstride._own_gradients import func_grad, func_replay
+    from gridstride._snippet import func_native
+    from gridstride._tape import Tape
+    from gridstride._timer import ScopedCudaProfiler, ScopedTimer, cuda_profiler_start, cuda_profiler_stop
+
+# Loaded when first used: names by module. What every program needs is imported above.
+_LATER = {
+    "_ahead": "compile_aot_module load_aot_module",
+    "_diagnostics": "get_cpu_kernel_cache_key print_diagnostics",
+    "_graph": (
+        "CaptureMode Graph ScopedCapture capture_begin capture_debug_dot_print capture_end capture_if "
+        "capture_launch capture_pause capture_resume capture_while"
+    ),
+    "_interop": (
+        "device_from_jax device_from_torch device_to_jax device_to_torch dtype_from_jax dtype_from_torch "
+        "dtype_to_jax dtype_to_torch from_jax from_torch stream_from_torch stream_to_torch to_jax to_torch"
+    ),
+    "_map": "map",
+    "_own_gradients": "func_grad func_replay",
+    "_snippet": "func_native",
+    "_tape": "Tape",
+    "_timer": "ScopedCudaProfiler ScopedTimer cuda_profiler_start cuda_profiler_stop",
+}
+_MODULE_OF = {name: module for module, names in _LATER.items() for name in names.split()}
+_MODULES = ("autograd", "optim", "sparse", "utils")
+
 __version__: str = _native.__version__
 CompileError = _native.CompileError
 KernelFault = _native.KernelFault
@@ -240,13 +264,21 @@ globals().update(_builtin_table)
 globals().update(_named_types)
 globals().update(_unbuilt_table)
 
-__all__ = [name for name in globals() if not name.startswith("_")]
+__all__ = [name for name in (*globals(), *_MODULE_OF, "utils") if name != "TYPE_CHECKING" and not name.startswith("_")]
 
 
 def __getattr__(name: str) -> Any:
-    # Loaded when first used. For the rest, this tells type checkers that tables make builtins and named types.
-    if name in ("autograd", "optim", "sparse"):
-        import importlib
+    # For names that are not here, this also tells type checkers that tables make builtins and named types.
+    import importlib
 
+    if name in _MODULES:
         return importlib.import_module(f"gridstride.{name}")
+    if name in _MODULE_OF:
+        found = getattr(importlib.import_module(f"gridstride.{_MODULE_OF[name]}"), name)
+        globals()[name] = found
+        return found
     raise AttributeError(f"module 'gridstride' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULE_OF, *_MODULES})

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib.metadata
-import platform
 import re
 from typing import Any
 
@@ -18,6 +15,10 @@ _FRAMEWORKS = ("torch", "jax", "jaxlib", "cupy", "warp-lang", "numba", "paddlepa
 
 def _facts() -> dict[str, Any]:
     """By the names that Warp's function of this name gives; what has no counterpart is None or False."""
+    # It takes as long to load as this package.
+    import importlib.metadata
+    import platform
+
     info: dict[str, Any] = {
         "warp_python": _native.__version__,
         "warp_native": _native.__version__,
@@ -62,6 +63,9 @@ def get_cpu_kernel_cache_key(cpu_compiler_flags: str | None = None) -> str:
 
     Flags for LLVM itself (`-mllvm …`) do not count. For the folders of a shared cache.
     """
+    import hashlib
+    import platform
+
     flags = config.cpu_compiler_flags if cpu_compiler_flags is None else cpu_compiler_flags
     words = "-march=native" if flags is None else re.sub(r"-mllvm[ =]\S+", "", flags)
     target = (config.version, platform.system(), platform.machine(), _native.cpu_name(), " ".join(words.split()))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import builtins
 import enum
-import hashlib
 from collections.abc import Callable, Mapping
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -26,6 +25,9 @@ class Identity:
     """Collects what a kernel is made of. `is_by_value`: whether all of it was taken by value."""
 
     def __init__(self) -> None:
+        # Most programs never ask, and it loads all of OpenSSL.
+        import hashlib
+
         self._hash = hashlib.sha256()
         self._seen: dict[int, int] = {}
         # What is taken by address must not make room for another.

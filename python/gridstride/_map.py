@@ -11,7 +11,6 @@ written for the function and its argument types, once, and launched.
 from __future__ import annotations
 
 import ast
-import hashlib
 import inspect
 from collections.abc import Callable
 from types import CodeType
@@ -261,6 +260,8 @@ def create_warp_function(func: Callable[..., Any]) -> tuple[Any, Any]:
     """
     made = _function(func)
     if not hasattr(made, "key"):
+        import hashlib
+
         body = inspect.getsource(made.func)
         captured = sorted((name, repr(value)) for name, value in _annotations.closure_of(func).items())
         made.key = f"func_{hashlib.sha256(repr((body, captured)).encode()).hexdigest()[:16]}"

@@ -15,16 +15,14 @@ import sys
 import threading
 import weakref
 from collections import Counter
-from dataclasses import dataclass, field
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from gridstride import config
 
 _PACKAGE = __name__.partition(".")[0]
 
 
-@dataclass(frozen=True)
-class Allocation:
+class Allocation(NamedTuple):
     """A piece of memory: its size, what for, where and in which scope."""
 
     n_bytes: int
@@ -34,16 +32,16 @@ class Allocation:
     scope: str
 
 
-@dataclass
 class Ledger:
     """What was allocated since it was cleared."""
 
-    live: dict[int, Allocation] = field(default_factory=dict)
-    n_total: int = 0
-    total_bytes: int = 0
-    current_bytes: int = 0
-    peak_bytes: int = 0
-    by_scope: Counter[str] = field(default_factory=Counter)
+    def __init__(self) -> None:
+        self.live: dict[int, Allocation] = {}
+        self.n_total = 0
+        self.total_bytes = 0
+        self.current_bytes = 0
+        self.peak_bytes = 0
+        self.by_scope: Counter[str] = Counter()
 
     def add(self, key: int, allocation: Allocation) -> None:
         """Notes an allocation."""

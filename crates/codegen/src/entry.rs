@@ -40,6 +40,26 @@ pub(crate) struct Entry<'c> {
     row: BasicBlock<'c>,
     /// The body's index, as an i64 and an i32.
     index: [PhiValue<'c>; 2],
+    /// Threads from the body's index to the end of its row.
+    left: IntValue<'c>,
+}
+
+/// What the blocks of an entry run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bodies {
+    /// One thread at a time.
+    Threads,
+    /// Gangs of so many threads, and one thread at a time what is left over.
+    GangsAndThreads(u32),
+    /// Gangs of so many threads, the last one of a row with a mask: half of the code.
+    Gangs(u32),
+}
+
+impl Bodies {
+    /// Threads that a round of the body runs.
+    fn step(self) -> u32 {
+        if let Bodies::Gangs(width) = self { width } else { 1 }
+    }
 }
 
 /// A stretch of threads that differ in the last index only.
@@ -50,13 +70,13 @@ struct Row<'c> {
 }
 
 impl<'c> Entry<'c> {
-    /// `width`: lanes of a gang, 1 for none. `large_from`: threads from which on a launch is large.
+    /// `large_from`: threads from which on a launch is large.
     pub(crate) fn new(
         ctx: &'c Context,
         llvm: &LlvmModule<'c>,
         function: FunctionValue<'c>,
         rank: usize,
-        width: u32,
+        bodies: Bodies,
         large_from: Option<u64>,
     ) -> Result<Entry<'c>> {
         let params: Vec<BasicValueEnum<'c>> = function.get_params();
@@ -80,7 +100,7 @@ impl<'c> Entry<'c> {
         let at = t.as_basic_value().into_int_value();
         let Row { mut index, first, stop } = split_row(ctx, &b, at, end, &extents, rank)?;
         let narrow_first = b.build_int_truncate(first, ctx.i32_type(), "")?;
-        let next = if width > 1 { block("outer") } else { body };
+        let next = if let Bodies::GangsAndThreads(_) = bodies { block("outer") } else { body };
         b.build_unconditional_branch(next)?;
 
         b.position_at_end(body);
@@ -88,14 +108,18 @@ impl<'c> Entry<'c> {
         let narrow = b.build_phi(ctx.i32_type(), "k")?;
         let (i, k) = (wide.as_basic_value().into_int_value(), narrow.as_basic_value().into_int_value());
         index[rank - 1] = i;
+        let left = b.build_int_sub(stop, i, "")?;
 
         b.position_at_end(latch);
-        let i_next = b.build_int_nuw_add(i, ctx.i64_type().const_int(1, false), "")?;
-        let k_next = b.build_int_nsw_add(k, ctx.i32_type().const_int(1, false), "")?;
+        let step = u64::from(bodies.step());
+        let i_next = b.build_int_nuw_add(i, ctx.i64_type().const_int(step, false), "")?;
+        let one_more = ctx.i32_type().const_int(step, false);
+        // A step past the end of the row may wrap; it is then not used, but nothing may be said of it either.
+        let k_next = if step == 1 { b.build_int_nsw_add(k, one_more, "")? } else { b.build_int_add(k, one_more, "")? };
         b.build_conditional_branch(b.build_int_compare(IntPredicate::SLT, i_next, stop, "")?, next, row_end)?;
         let starts = [(first, narrow_first, row), (i_next, k_next, latch)];
         let fault = fault.into_pointer_value();
-        let gang = if width > 1 {
+        let gang = if let Bodies::GangsAndThreads(width) = bodies {
             let ways = Ways { outer: next, body, row_end };
             Some(gang_loop(ctx, function, &starts, stop, width, [wide, narrow], &ways)?)
         } else {
@@ -124,7 +148,8 @@ impl<'c> Entry<'c> {
         let mut thread = Thread { index, narrow: [None; 4], extents, end: latch, fault };
         thread.narrow[rank - 1] = Some(k);
         let args = args.into_pointer_value();
-        Ok(Entry { allocas, arguments, body, thread, is_large, gang, args, start, row, index: [wide, narrow] })
+        let index = [wide, narrow];
+        Ok(Entry { allocas, arguments, body, thread, is_large, gang, args, start, row, index, left })
     }
 
     /// What the first lane of a gang sees.
@@ -140,7 +165,7 @@ impl<'c> Entry<'c> {
     }
 
     /// Fills the holes: arguments, then the body, then the jumps that allocas and arguments lacked. `gang` lowers the
-    /// body for gangs, where the entry has them.
+    /// body for gangs, where the entry has both.
     pub(crate) fn fill(
         self,
         lowering: &mut Lowering<'c, '_>,
@@ -165,6 +190,9 @@ impl<'c> Entry<'c> {
             gang.region(gang.func.body)?;
         }
         lowering.builder.position_at_end(self.body);
+        if lowering.gang.is_some() {
+            lowering.only_lanes(self.left)?;
+        }
         lowering.region(func.body)?;
         lowering.allocas.build_unconditional_branch(self.start)?;
         Ok(())

@@ -15,8 +15,8 @@
 //! counted beside the i64: kernels whose index is an i32 vectorize like the others.
 
 use crate::block::Shell;
-use crate::entry::{Entry, load_arguments};
-use crate::gang::{Reason, Streams, can_widen, width};
+use crate::entry::{Bodies, Entry, load_arguments};
+use crate::gang::{Reason, Streams, can_widen, is_long, width};
 use crate::llvm::{Abilities, Lowering, Thread};
 use crate::{Error, Result};
 use analysis::Uniformity;
@@ -52,6 +52,8 @@ pub enum Gang {
     Off,
     /// So many wherever possible: for tests.
     Width(u32),
+    /// As `Width`, with one body for whole gangs and for what is left over, as long kernels have it: for tests.
+    Masked(u32),
 }
 
 impl Gang {
@@ -125,10 +127,10 @@ pub fn compile_timed(module: &Module, kernel: FuncRef, options: &CpuOptions) -> 
     let start = Instant::now();
     let ctx = Context::create();
     let machine = target_machine(options.isa)?;
-    let llvm = build(&ctx, &machine, module, kernel, options)?;
+    let (llvm, passes) = build(&ctx, &machine, module, kernel, options)?;
     let build = milliseconds(start);
     let start = Instant::now();
-    optimize(&llvm, &machine)?;
+    optimize(&llvm, &machine, passes)?;
     let optimize = milliseconds(start);
     let start = Instant::now();
     let bytes = emit(&llvm, &machine, FileType::Object)?;
@@ -139,9 +141,9 @@ pub fn compile_timed(module: &Module, kernel: FuncRef, options: &CpuOptions) -> 
 pub fn llvm_text(module: &Module, kernel: FuncRef, options: &CpuOptions, optimized: bool) -> Result<String> {
     let ctx = Context::create();
     let machine = target_machine(options.isa)?;
-    let llvm = build(&ctx, &machine, module, kernel, options)?;
+    let (llvm, passes) = build(&ctx, &machine, module, kernel, options)?;
     if optimized {
-        optimize(&llvm, &machine)?;
+        optimize(&llvm, &machine, passes)?;
     }
     Ok(llvm.print_to_string().to_string())
 }
@@ -150,8 +152,8 @@ pub fn llvm_text(module: &Module, kernel: FuncRef, options: &CpuOptions, optimiz
 pub fn assembly(module: &Module, kernel: FuncRef, options: &CpuOptions) -> Result<String> {
     let ctx = Context::create();
     let machine = target_machine(options.isa)?;
-    let llvm = build(&ctx, &machine, module, kernel, options)?;
-    optimize(&llvm, &machine)?;
+    let (llvm, passes) = build(&ctx, &machine, module, kernel, options)?;
+    optimize(&llvm, &machine, passes)?;
     let text = emit(&llvm, &machine, FileType::Assembly)?;
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
@@ -218,14 +220,28 @@ pub(crate) fn target_machine(isa: Isa) -> Result<TargetMachine> {
         .ok_or_else(|| Error::llvm("target machine", cpu))
 }
 
-fn optimize(llvm: &LlvmModule<'_>, machine: &TargetMachine) -> Result<()> {
+/// LLVM's passes over a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Passes {
+    All,
+    /// For a long kernel that runs as gangs, whose code is mostly arithmetic in vectors: what else there is in LLVM takes
+    /// half of the time and finds nothing there.
+    Few,
+}
+
+// `instcombine` may leave something to do, which by default is an error of LLVM's, and those end the process.
+const FEW: &str = "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,\
+    loop-mssa(loop-rotate,licm),gvn,instcombine<no-verify-fixpoint>,simplifycfg)";
+
+fn optimize(llvm: &LlvmModule<'_>, machine: &TargetMachine, passes: Passes) -> Result<()> {
     let options = PassBuilderOptions::create();
     // Gangs are our vectors of threads. LLVM's own vectorizer of loops takes time exponential in a chain of operations
     // on what a loop does not change (23.1, `vputils::isSingleScalar` has no memory), which a gradient may well have.
     options.set_loop_vectorization(false);
     options.set_loop_slp_vectorization(true);
     options.set_loop_unrolling(true);
-    llvm.run_passes("default<O3>", machine, options).map_err(|error| Error::llvm("passes", error.to_string()))
+    let passes = if passes == Passes::All { "default<O3>" } else { FEW };
+    llvm.run_passes(passes, machine, options).map_err(|error| Error::llvm("passes", error.to_string()))
 }
 
 fn emit(llvm: &LlvmModule<'_>, machine: &TargetMachine, kind: FileType) -> Result<Vec<u8>> {
@@ -239,7 +255,7 @@ fn build<'c>(
     module: &Module,
     kernel: FuncRef,
     options: &CpuOptions,
-) -> Result<LlvmModule<'c>> {
+) -> Result<(LlvmModule<'c>, Passes)> {
     let func = module.funcs.get(kernel.index()).ok_or_else(|| Error::Invalid("no such function".into()))?;
     if !matches!(func.kind, FunctionKind::Kernel | FunctionKind::BlockProgram) {
         return Err(Error::Invalid(format!("`{}` is no kernel", func.name)));
@@ -261,29 +277,44 @@ fn build<'c>(
     if func.kind == FunctionKind::BlockProgram {
         build_program(ctx, &llvm, module, func, function, options)?;
         check_llvm(&llvm)?;
-        return Ok(llvm);
+        return Ok((llvm, Passes::All));
     }
-    let plan = plan(func, options).ok();
-    let alone = plan.is_none().then(|| alone(func));
-    let func = alone.as_ref().unwrap_or(func);
-    let streams = plan.as_ref().map_or_else(Streams::default, |plan| plan.streams.clone());
-    let width = plan.as_ref().map_or(1, |plan| plan.width);
-    let entry = Entry::new(ctx, &llvm, function, rank, width, streams.least_threads())?;
-    let (thread, allocas) = (entry.thread.clone(), entry.allocas);
     let abilities = abilities(options.isa);
-    let mut lowering = Lowering::new(ctx, &llvm, module.fast_math, func, function, allocas, thread, abilities);
-    lowering.alone = alone.as_ref().map(|func| analysis::uniformity(func, options.rank.saturating_sub(1)));
-    let mut gang = plan.as_ref().zip(entry.gang_thread()).map(|(plan, thread)| {
-        let func = &plan.func;
-        let mut lowering = Lowering::new(ctx, &llvm, module.fast_math, func, function, allocas, thread, abilities);
-        let mut gang = crate::gang::Gang::new(func, plan.width, plan.uniformity.clone());
-        (gang.streams, gang.is_large) = (streams.clone(), entry.is_large);
-        lowering.gang = Some(Box::new(gang));
-        lowering
-    });
-    entry.fill(&mut lowering, gang.as_mut(), options.contiguous)?;
+    let lower = |func, entry: &Entry<'c>, thread| {
+        Lowering::new(ctx, &llvm, module.fast_math, func, function, entry.allocas, thread, abilities)
+    };
+    let mut passes = Passes::All;
+    match plan(func, options) {
+        Err(_) => {
+            let func = &alone(func);
+            let entry = Entry::new(ctx, &llvm, function, rank, Bodies::Threads, None)?;
+            let mut lowering = lower(func, &entry, entry.thread.clone());
+            lowering.alone = Some(analysis::uniformity(func, options.rank.saturating_sub(1)));
+            entry.fill(&mut lowering, None, options.contiguous)?;
+        }
+        Ok(Plan { func, uniformity, width, .. })
+            if matches!(options.gang, Gang::Masked(_)) || options.gang == Gang::Auto && is_long(&func) =>
+        {
+            passes = Passes::Few;
+            let entry = Entry::new(ctx, &llvm, function, rank, Bodies::Gangs(width), None)?;
+            let mut lowering = lower(&func, &entry, entry.thread.clone());
+            lowering.gang = Some(Box::new(crate::gang::Gang::new(&func, width, uniformity)));
+            entry.fill(&mut lowering, None, options.contiguous)?;
+        }
+        Ok(Plan { func: of_gang, uniformity, width, streams }) => {
+            let bodies = Bodies::GangsAndThreads(width);
+            let entry = Entry::new(ctx, &llvm, function, rank, bodies, streams.least_threads())?;
+            let mut lowering = lower(func, &entry, entry.thread.clone());
+            let thread = entry.gang_thread().ok_or_else(|| Error::Invalid("an entry without gangs".into()))?;
+            let mut of_gang = lower(&of_gang, &entry, thread);
+            let mut gang = crate::gang::Gang::new(of_gang.func, width, uniformity);
+            (gang.streams, gang.is_large) = (streams, entry.is_large);
+            of_gang.gang = Some(Box::new(gang));
+            entry.fill(&mut lowering, Some(&mut of_gang), options.contiguous)?;
+        }
+    }
     check_llvm(&llvm)?;
-    Ok(llvm)
+    Ok((llvm, passes))
 }
 
 /// A kernel whose threads run one by one: no element's index is tested for counting from the end where a loop can tell.
@@ -331,7 +362,7 @@ fn program_plan(func: &Function, options: &CpuOptions) -> crate::block::Plan {
     let width = match options.gang {
         _ if is_deep(func) => Some(1),
         Gang::Off => Some(1),
-        Gang::Width(width) => Some(width),
+        Gang::Width(width) | Gang::Masked(width) => Some(width),
         Gang::Auto => None,
     };
     crate::block::Plan::new(func, width, cpu(options.isa).1)
@@ -370,7 +401,7 @@ fn plan(func: &Function, options: &CpuOptions) -> std::result::Result<Plan, Box<
     let _ = transform::unify_returns(&mut func);
     let uniformity = analysis::uniformity(&func, options.rank.saturating_sub(1));
     let width = match options.gang {
-        Gang::Width(width) => can_widen(&func, &uniformity, false).map(|()| width),
+        Gang::Width(width) | Gang::Masked(width) => can_widen(&func, &uniformity, false).map(|()| width),
         _ => can_widen(&func, &uniformity, true).and_then(|()| {
             let reason = || Reason { inst: None, text: "this machine's vectors are too short".into() };
             width(&func, &uniformity, cpu(options.isa).1).ok_or_else(reason)

@@ -12,6 +12,8 @@ mod effects;
 mod gangs;
 #[path = "kernels/launch.rs"]
 mod launch;
+#[path = "kernels/long.rs"]
+mod long;
 #[path = "kernels/own_arrays.rs"]
 mod own_arrays;
 #[path = "kernels/saxpy.rs"]

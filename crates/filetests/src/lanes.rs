@@ -75,7 +75,8 @@ impl Launch {
         let ways =
             [(&expanded, scalar), (&optimized, scalar), (&optimized, four), (&optimized, eight), (&optimized, dense)];
         let mut n_gangs = 0;
-        for (module, options) in ways.into_iter().chain([(&optimized, sixteen)]) {
+        let masked = [Gang::Masked(8), Gang::Masked(16)].map(gang).map(|options| (&optimized, options));
+        for (module, options) in ways.into_iter().chain([(&optimized, sixteen)]).chain(masked) {
             n_gangs += u64::from(codegen::explain(module, FuncRef(0), &options)[0].text.starts_with("runs"));
             let loaded = load(module, &options).map_err(|error| format!("{options:?}: {error}"))?;
             let found = self.run(|args, fault| {

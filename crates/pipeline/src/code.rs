@@ -117,6 +117,7 @@ pub fn code_key(unit: &Unit, special: Specialization) -> Key {
         Gang::Auto => 0,
         Gang::Off => 1,
         Gang::Width(width) => width as u8,
+        Gang::Masked(width) => 128 + width as u8,
     };
     let flags = [u8::from(unit.module.fast_math), u8::from(special.contiguous), special.rank as u8, gang];
     Key::new(&[

@@ -188,8 +188,18 @@ impl<'c> Lowering<'c, '_> {
                 self.builder.build_conditional_branch(self.any(mask)?, run, join)?;
                 self.builder.position_at_end(run);
             }
-            let frame = Frame::If { slots: slots[arm].clone(), reached: reached[arm], join, is_masked: true };
-            self.arm(region, frame, Some(mask))?;
+            if let Some(join) = join
+                && let Some(yields) = self.shared_arm(region)?
+            {
+                self.store_leaves(&slots[arm], yields)?;
+                if let Some(reached) = reached[arm] {
+                    self.builder.build_store(reached, as_lanes(mask))?;
+                }
+                self.builder.build_unconditional_branch(join)?;
+            } else {
+                let frame = Frame::If { slots: slots[arm].clone(), reached: reached[arm], join, is_masked: true };
+                self.arm(region, frame, Some(mask))?;
+            }
             if let Some(join) = join {
                 self.builder.position_at_end(join);
             }

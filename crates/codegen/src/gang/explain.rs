@@ -10,7 +10,10 @@ use ir::{Function, InstId, Op, RegionId};
 pub(crate) fn explain(func: &Function, plan: Result<(&Uniformity, u32), &Reason>) -> Vec<Note> {
     match plan {
         Ok((uniformity, width)) => {
-            let text = format!("runs {width} threads at a time as lanes of vectors");
+            let mut text = format!("runs {width} threads at a time as lanes of vectors");
+            if super::is_long(func) {
+                text.push_str(", masked throughout: the kernel is so long that it is compiled once");
+            }
             let mut notes = vec![Note { span: Span::NONE, text }];
             explain_region(func, uniformity, func.body, &mut notes);
             notes

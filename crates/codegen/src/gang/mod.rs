@@ -34,7 +34,7 @@ mod widen;
 pub(crate) use explain::{explain, explain_region};
 pub(crate) use memory::scalars;
 pub(crate) use stream::Streams;
-pub(crate) use widen::{Reason, can_widen, can_widen_region, is_gather, width};
+pub(crate) use widen::{Reason, can_widen, can_widen_region, is_gather, is_long, width};
 
 use crate::llvm::lanes::{as_int, as_lanes, n_lanes, number, steps};
 use crate::llvm::types::Leaf;
@@ -429,6 +429,19 @@ impl<'c> Lowering<'c, '_> {
         self.guard_region(self.func.body)
     }
 
+    /// From now on only the first lanes are on, all where there are more than a gang has.
+    pub(crate) fn only_lanes(&mut self, n_lanes: IntValue<'c>) -> Result<()> {
+        let width = self.i64(u64::from(self.width()));
+        let is_more = self.builder.build_int_compare(IntPredicate::UGT, n_lanes, width, "")?;
+        let n_lanes = self.builder.build_select(is_more, width, n_lanes, "")?.into_int_value();
+        let ty = self.ctx.i32_type();
+        let n_lanes = self.builder.build_int_truncate(n_lanes, ty, "")?;
+        let all = as_int(self.splat_lanes(n_lanes.into(), self.width())?)?;
+        let mask = self.builder.build_int_compare(IntPredicate::SLT, steps(ty, self.width(), 1), all, "")?;
+        self.set_mask(Some(mask));
+        Ok(())
+    }
+
     /// Lowers a region for the gang at the thread's index, from a block of its own on; gives the block behind it. A gang
     /// that is not what it must be goes on at `otherwise`. With `n_lanes`, only so many lanes are on.
     pub(crate) fn gang_region(
@@ -440,11 +453,7 @@ impl<'c> Lowering<'c, '_> {
         self.gang_mut()?.is_dense.fill(false);
         self.set_mask(None);
         if let Some(n_lanes) = n_lanes {
-            let ty = self.ctx.i32_type();
-            let n_lanes = self.builder.build_int_truncate(n_lanes, ty, "")?;
-            let all = as_int(self.splat_lanes(n_lanes.into(), self.width())?)?;
-            let mask = self.builder.build_int_compare(IntPredicate::SLT, steps(ty, self.width(), 1), all, "")?;
-            self.set_mask(Some(mask));
+            self.only_lanes(n_lanes)?;
         }
         if let Some(holds) = self.guard_region(region)? {
             let run = self.block();

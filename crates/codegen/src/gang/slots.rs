@@ -66,6 +66,17 @@ impl<'c> Lowering<'c, '_> {
         Ok(())
     }
 
+    /// Stores what an arm yields, in all lanes.
+    pub(super) fn store_leaves(&self, slots: &[Slots<'c>], yields: Vec<Leaves<'c>>) -> Result<()> {
+        for (slot, leaves) in slots.iter().zip(yields) {
+            for (&(at, _), leaf) in slot.leaves.iter().zip(leaves) {
+                let leaf = if slot.is_wide { self.splat_lanes(leaf, self.width())? } else { leaf };
+                self.builder.build_store(at, leaf)?;
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn load_slots(&self, slots: &Slots<'c>) -> Result<Leaves<'c>> {
         slots.leaves.iter().map(|&(at, ty)| Ok(self.builder.build_load(ty, at, "")?)).collect()
     }

@@ -74,6 +74,22 @@ pub(crate) fn width(func: &Function, uniformity: &Uniformity, features: &str) ->
     Some(bytes / widest.max().unwrap_or(4).max(4) as u32)
 }
 
+/// From so many instructions on LLVM takes so long over a kernel that one body must do.
+const LONG: usize = 600;
+/// Masks are a small part of the work where so many instructions come on one access to memory.
+const PER_ACCESS: usize = 40;
+
+/// Whether a kernel is better compiled once, for gangs that may be masked, than for whole gangs and single threads.
+pub(crate) fn is_long(func: &Function) -> bool {
+    let (mut n_insts, mut open) = (0, vec![func.body]);
+    while let Some(region) = open.pop() {
+        let insts = &func.region(region).insts;
+        n_insts += insts.iter().filter(|&&id| func.inst(id).op != Op::Const).count();
+        open.extend(insts.iter().flat_map(|&id| &func.inst(id).regions));
+    }
+    n_insts >= LONG && n_insts >= PER_ACCESS * accesses(func).len()
+}
+
 /// Loads and stores that are still in the kernel: its tables keep what passes have removed.
 fn accesses(func: &Function) -> Vec<InstId> {
     let (mut found, mut open) = (Vec::new(), vec![func.body]);

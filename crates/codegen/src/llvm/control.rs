@@ -151,13 +151,28 @@ impl<'c> Lowering<'c, '_> {
         self.frames.push(Frame::If(merge));
         for (block, &region) in [yes, no].into_iter().zip(&inst.regions) {
             self.builder.position_at_end(block);
-            self.region(region)?;
+            if let Some(yields) = self.shared_arm(region)? {
+                let values: Vec<_> = yields.into_iter().map(Lowered::Leaves).collect();
+                self.yield_values(&values)?;
+            } else {
+                self.region(region)?;
+            }
         }
         let Some(Frame::If(merge)) = self.frames.pop() else {
             return Err(Error::Invalid("regions do not nest".into()));
         };
         let values = self.arrive(merge)?;
         self.define_results(inst, values);
+        Ok(())
+    }
+
+    /// Ends an arm of the innermost `if`.
+    fn yield_values(&mut self, values: &[Lowered<'c>]) -> Result<()> {
+        let Some(Frame::If(mut merge)) = self.frames.pop() else {
+            return Err(Error::Invalid("regions do not nest".into()));
+        };
+        self.jump(&mut merge, values)?;
+        self.frames.push(Frame::If(merge));
         Ok(())
     }
 

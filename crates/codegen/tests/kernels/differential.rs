@@ -74,7 +74,9 @@ pub(crate) fn compare(module: &Module, arrays: &[Elements], n: i64, what: &str) 
     let n_leaves: usize = arrays.iter().map(|array| array.ty.n_leaves()).sum();
     let n_gangs = if n_leaves > 32 { 1 } else { gangs.len() };
     let dense = CpuOptions { contiguous: true, ..gangs[0] };
-    for options in scalar.into_iter().chain(gangs[..n_gangs].iter().copied()).chain((n_gangs > 1).then_some(dense)) {
+    let masked = CpuOptions { gang: Gang::Masked(8), ..CpuOptions::default() };
+    let more = [dense, masked].into_iter().filter(|_| n_gangs > 1);
+    for options in scalar.into_iter().chain(gangs[..n_gangs].iter().copied()).chain(more) {
         let isa = (options.isa, options.gang, options.contiguous);
         let object = codegen::compile(module, FuncRef(0), &options).unwrap();
         let loaded = codegen::load(&object, &codegen::symbol(module, FuncRef(0))).unwrap();
