@@ -8,9 +8,9 @@
 //! v9 = if v8 { … } else { 64 ops of v0 }     ->     call arm(v0)
 //! ```
 
+use super::Lowering;
 use super::types::{self, Leaf};
 use super::value::{Leaves, Lowered};
-use super::Lowering;
 use crate::gang::Gang;
 use crate::{Error, Result};
 use analysis::Lanes;
@@ -168,7 +168,8 @@ impl<'c> Lowering<'c, '_> {
     /// Of values that are scalars or made of some; one that is affine is more than its lanes.
     fn shape_of(&self, value: Value) -> Option<String> {
         let ty = self.func.ty(value);
-        let is_plain = ty.leaves().iter().all(|leaf| matches!(leaf.kind, LeafKind::Scalar(_))) && !super::value::is_big(ty);
+        let is_plain =
+            ty.leaves().iter().all(|leaf| matches!(leaf.kind, LeafKind::Scalar(_))) && !super::value::is_big(ty);
         match self.lanes_of(value) {
             Lanes::Affine(_) => None,
             _ if !is_plain => None,
