@@ -39,9 +39,8 @@ def print_names(module: str) -> None:
     print(*(test.id() for test in tests if worker.skips(test)), sep="\n")
 
 
-def main() -> None:
-    """Runs the module named on the command line."""
-    folder, module = sys.argv[1], sys.argv[2]
+def prepare(folder: str) -> None:
+    """Makes `import numba` give Gridstride with the suite's modules and stand-ins beside it."""
     gridstride.compat.install()
     # Gridstride's modules of absent names would refuse what the suite does while it loads.
     gridstride.compat._NUMBA_MODULES = frozenset()
@@ -57,10 +56,18 @@ def main() -> None:
 
     suite = os.path.join(folder, "numba", "cuda")
     numba.cuda.__path__.append(suite)
+    if os.environ.get("GRIDSTRIDE_SUITE") == suite:
+        return
     # Tests start programs of their own, which say `import numba` too.
     alias = os.path.join(os.path.dirname(os.path.abspath(__file__)), "alias")
     os.environ["GRIDSTRIDE_SUITE"] = suite
     os.environ["PYTHONPATH"] = os.pathsep.join([alias, *os.environ.get("PYTHONPATH", "").split(os.pathsep)])
+
+
+def main() -> None:
+    """Runs the module named on the command line."""
+    folder, module = sys.argv[1], sys.argv[2]
+    prepare(folder)
     if WAY == "names":
         print_names(module)
         return
@@ -71,3 +78,6 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+elif __name__ == "__mp_main__":
+    # A process that a test spawned.
+    prepare(sys.argv[1])

@@ -49,6 +49,7 @@ MODULES = {
     "numba.cuda.cudadrv.driver": f"{_CUDA}._driver",
     "numba.cuda.cudadrv.drvapi": f"{_CUDA}._driver",
     "numba.cuda.cudadrv.error": f"{_CUDA}._errors",
+    "numba.cuda.cudadrv.libs": f"{_CUDA}._libs",
     "numba.cuda.cudadrv.linkable_code": f"{_CUDA}._linkable",
     "numba.cuda.cudadrv.nvrtc": f"{_CUDA}._nvrtc",
     "numba.cuda.cudadrv.nvvm": f"{_CUDA}._driver",

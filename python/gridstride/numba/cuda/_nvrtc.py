@@ -38,7 +38,7 @@ def compile(text: str, name: str, sm: int) -> bytes:
     with tempfile.TemporaryFile("w+") as logs:
         made = program.compile("ptx", logs=_Text(logs))
         logs.seek(0)
-        said = logs.read()
+        said = logs.read().strip("\0\n ")
     if said:
         warnings.warn(f"NVRTC log messages while compiling {name}:\n\n{said}", stacklevel=3)
     code = made.code
@@ -63,13 +63,16 @@ def include_paths() -> list[str]:
         pathfinder = importlib.import_module("cuda.pathfinder")
     except ImportError:
         return found
-    for library in ("cudart", "curand"):
+    for library in ("cudart", "cccl", "curand"):
         try:
             folder = pathfinder.find_nvidia_header_directory(library)
         except Exception:  # noqa: BLE001  # headers that are not there are missed by the text that includes them
             continue
-        if folder and folder not in found:
-            found.append(folder)
+        # CUDA C++'s own library lies in a folder beside C's headers.
+        inner = os.path.join(folder or "", "cccl")
+        for one in (folder, inner if os.path.isdir(inner) else None):
+            if one and one not in found:
+                found.append(one)
     return found
 
 

@@ -8,5 +8,6 @@ from gridstride.numba.cuda import _devices as devices
 from gridstride.numba.cuda import _driver as driver
 from gridstride.numba.cuda import _errors as error
 from gridstride.numba.cuda import _layout as dummyarray
+from gridstride.numba.cuda import _libs as libs
 from gridstride.numba.cuda import _linkable as linkable_code
 from gridstride.numba.cuda import _nvrtc as nvrtc
