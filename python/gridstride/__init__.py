@@ -100,6 +100,7 @@ from gridstride._kernel import (
 from gridstride._launch import (
     Launch,
     get_cuda_kernel_properties,
+    get_cuda_max_cluster_dim,
     get_suggested_block_size,
     launch,
     launch_tiled,
@@ -123,6 +124,7 @@ from gridstride._mempool import (
     ScopedMempool,
     ScopedMempoolAccess,
     ScopedPeerAccess,
+    can_access,
     get_device_allocator,
     get_mempool_release_threshold,
     get_mempool_used_mem_current,

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from gridstride._kernel import Kernel
 
+# The first architecture whose blocks form clusters.
+FIRST_WITH_CLUSTERS = 90
 # A kernel by its name, and its types.
 _Named = tuple[str, "Kernel", list[Any]]
 
@@ -60,6 +62,11 @@ def compile_aot_module(
         found.set_options({"strip_hash": bool(strip_hash)})
     kernels = _kernels(found, warns=True)
     targets = _targets(device, arch, use_ptx)
+    for key, kernel, _ in kernels:
+        blocks = kernel.options.get("cluster_dim") or found.options.get("cluster_dim") or 1
+        for _, sm in targets:
+            if blocks > 1 and sm is not None and sm < FIRST_WITH_CLUSTERS:
+                raise RuntimeError(f"kernel `{key}` has cluster_dim={blocks}, and sm_{sm} has no clusters")
     folder = _folder(found, module_dir)
     folder.mkdir(parents=True, exist_ok=True)
     paths = []

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from gridstride import _device, _mempool, _native, _numpy, _operators, _overwrites, _types
+from gridstride import _c_forms, _device, _mempool, _native, _numpy, _operators, _overwrites, _types
 from gridstride._shape import MAX_RANK as MAX_RANK
 from gridstride._shape import ArrayAnnotation as ArrayAnnotation
 from gridstride._shape import ShapeLike as ShapeLike
@@ -36,7 +36,7 @@ class _InstanceType:
         return _types.Type.array(instance._type, instance.ndim)
 
 
-class array(_native.Array):  # noqa: N801 - Warp's name
+class array(_c_forms.Described, _native.Array):  # noqa: N801 - Warp's name
     """A view of device memory with a shape.
 
     Args:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from gridstride import _array, _array_source, _device, _indexed, _mapped, _native, _numpy, _recorded, _types
+from gridstride import _array, _array_source, _device, _indexed, _logger, _mapped, _native, _numpy, _recorded, _types
 from gridstride._array import ShapeLike, array
 
 
@@ -266,7 +266,13 @@ def from_ptr(
     shape: ShapeLike | None = None,
     device: _device.DeviceLike = None,
 ) -> array:
-    """An array over memory at an address, which must outlive it. Nothing is owned."""
+    """An array over memory at an address, which must outlive it. `wp.array(ptr=…)` is the newer way."""
+    _logger.log_warning(
+        "This version of wp.from_ptr() is deprecated: write wp.array(ptr=…, dtype=…, shape=…)",
+        DeprecationWarning,
+        stacklevel=2,
+        once=True,
+    )
     extents = length if shape is None else shape
     return array(ptr=ptr, dtype=float if dtype is None else dtype, shape=extents, device=device)
 

@@ -57,7 +57,8 @@ class _Versioned(ctypes.Structure):
 _CPU_DEVICES = (1, 3)  # kDLCPU, kDLCUDAHost
 _CUDA_DEVICES = (2, 13)  # kDLCUDA, kDLCUDAManaged
 _READ_ONLY = 1
-_CODES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 6: "bool"}
+_BFLOAT = 4
+_CODES = {0: "int", 1: "uint", 2: "float", _BFLOAT: "bfloat", 6: "bool"}
 # Capsules are renamed when their content is taken; the names must outlive them.
 _FORMS = (
     (b"dltensor_versioned", b"used_dltensor_versioned", _Versioned),
@@ -91,10 +92,12 @@ def from_dlpack(source: Any, dtype: Any = None) -> _array.array:
     """An array over the memory of any object with `__dlpack__`, or of a capsule, without a copy.
 
     `dtype` may name a vector or matrix that the inner extents are components of, or another integer type of the same
-    size. Raises `TypeError` for a device that is not known, `RuntimeError` for memory of a CUDA device that is not
-    there, memory that is read-only, and element types that do not fit.
+    size. Raises `TypeError` for a device that is not known and for what is no capsule, `RuntimeError` for memory of a
+    CUDA device that is not there, memory that is read-only, and element types that do not fit.
     """
     capsule = source if type(source).__name__ == "PyCapsule" else _capsule(source)
+    if type(capsule).__name__ != "PyCapsule":
+        raise TypeError(f"Expected a valid DLPack capsule, got {type(capsule).__name__}")
     for name, used, form in _FORMS:
         if _is_valid(capsule, name):
             address = _get_pointer(capsule, name)
@@ -137,9 +140,12 @@ def export(array: _array.array, options: dict[str, Any]) -> Any:
     """A capsule over an array's memory, by the options of `__dlpack__`."""
     stream = options.pop("stream", None)
     if array._place == "cpu":
+        if stream not in (None, -1):
+            raise TypeError(f"DLPack stream must be None or -1 for CPU device, not {stream!r}")
+        capsule = array._np().__dlpack__(**options)
         if getattr(array.dtype, "_wp_scalar_type_", None) is _types.bfloat16:
-            raise BufferError("NumPy cannot export bfloat16 by DLPack")
-        return array._np().__dlpack__(**options)
+            _rename_elements(capsule)
+        return capsule
     wanted, copied = options.pop("dl_device", None), options.pop("copy", None)
     if wanted is not None and tuple(wanted) != device_of(array):
         if tuple(wanted) != (1, 0) or copied is False:
@@ -152,6 +158,13 @@ def export(array: _array.array, options: dict[str, Any]) -> Any:
 
         source = _create.clone(array)
     return _native.cuda_to_dlpack(source, stream, version is not None and tuple(version) >= (1, 0))
+
+
+def _rename_elements(capsule: Any) -> None:
+    """Makes the words of a new capsule numbers of type bfloat16, which NumPy does not know."""
+    for name, _, form in _FORMS:
+        if _is_valid(capsule, name):
+            form.from_address(_get_pointer(capsule, name)).tensor.dtype.code = _BFLOAT
 
 
 def device_of(array: _array.array) -> tuple[int, int]:

@@ -201,6 +201,10 @@ def _parameters(function: Callable[..., Any], annotations: dict[str, Any]) -> li
     return [annotations.get(name) for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]]
 
 
+def _without_ref(annotation: Any) -> Any:
+    return annotation[1] if isinstance(annotation, tuple) and annotation[0] == "ref" else annotation
+
+
 def _overloads(earlier: Any, function: Callable[..., Any], annotations: dict[str, Any]) -> list[Function]:
     """The functions of this name that a new one joins. A new list: kernels that hold the earlier ones do not change."""
     if not isinstance(earlier, Function) or earlier.func.__qualname__ != function.__qualname__:
@@ -208,6 +212,12 @@ def _overloads(earlier: Any, function: Callable[..., Any], annotations: dict[str
     if earlier.func.__module__ != function.__module__:
         return []
     wanted = _parameters(function, annotations)
+    for one in earlier.overloads:
+        known = _parameters(one.func, one._annotations)
+        if known != wanted and list(map(_without_ref, known)) == list(map(_without_ref, wanted)):
+            raise RuntimeError(
+                f"overloads of `{function.__name__}` differ only by `wp.ref`: every call would fit both of them"
+            )
     return [one for one in earlier.overloads if _parameters(one.func, one._annotations) != wanted]
 
 

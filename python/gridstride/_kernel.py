@@ -38,6 +38,7 @@ _KERNEL_OPTIONS = {
     "grid_stride",
 }
 _settings = config.__dict__
+MOST_BLOCKS_OF_A_CLUSTER = 16
 
 
 class Kernel(_native.Kernel):
@@ -121,6 +122,8 @@ class Kernel(_native.Kernel):
         if stamp != self._stamp:
             if self._n_redefined != _function.redefined:
                 self._look_again()
+            if self.module.options.get("cluster_dim") is not None:
+                _require_count("cluster_dim", self.module.options["cluster_dim"], MOST_BLOCKS_OF_A_CLUSTER)
             given = {"verify_fp": config.verify_fp, **_settings}
             given.update({name: value for name, value in self.module.options.items() if value is not None})
             self._launch_options = {
@@ -187,13 +190,15 @@ def kernel(
             is for generated CUDA code and has no effect.
 
     Raises:
-        TypeError: A parameter without annotation, an annotation that is no type, or an unknown option.
-        ValueError: An unknown module option or `entry_point_abi`, or module options without `module="unique"`.
+        TypeError: A parameter without annotation, an annotation that is no type, an unknown or wrong option.
+        ValueError: An option out of range, an unknown module option or `entry_point_abi`, or module options without
+            `module="unique"`.
     """
     frame = sys._getframe(1)
     unknown = options.keys() - _KERNEL_OPTIONS
     if unknown:
         raise TypeError(f"kernel() got an unexpected keyword argument `{min(unknown)}`")
+    _check_options(options)
     abi = options.get("entry_point_abi")
     if abi not in (None, "warp", "external_constant_params"):
         raise ValueError(f"entry_point_abi must be 'warp' or 'external_constant_params', not {abi!r}")
@@ -247,6 +252,27 @@ def _unique(
         found = _unique_kernels[digest] = Kernel(function, name, module, options, annotations)
         found._held = identity.held
     return found
+
+
+def _check_options(options: Mapping[str, Any]) -> None:
+    """Refuses values that kernel options cannot have, on every device alike."""
+    registers = options.get("cuda_max_registers")
+    if registers is not None:
+        _require_count("cuda_max_registers", registers, None)
+        if options.get("launch_bounds") is not None:
+            raise ValueError("cuda_max_registers and launch_bounds both limit registers: give one of them")
+    spilling = options.get("enable_cuda_smem_spilling")
+    if spilling is not None and not isinstance(spilling, bool):
+        raise TypeError(f"enable_cuda_smem_spilling is a bool, not {spilling!r}")
+    if options.get("cluster_dim") is not None:
+        _require_count("cluster_dim", options["cluster_dim"], MOST_BLOCKS_OF_A_CLUSTER)
+
+
+def _require_count(name: str, value: Any, most: int | None) -> None:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} is an int, not {value!r}")
+    if value < 1 or most is not None and value > most:
+        raise ValueError(f"{name} is at least 1{f' and at most {most}' if most is not None else ''}, not {value}")
 
 
 def _check_records(count: Any) -> None:

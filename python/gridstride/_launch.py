@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gridstride import _device, _host_graph, _logger, _native, _overwrites, _runtime_tape, _types, config
+from gridstride import _c_forms, _device, _host_graph, _logger, _native, _overwrites, _runtime_tape, _types, config
 from gridstride._kernel import Kernel
 from gridstride._struct import struct_base
 
@@ -142,14 +142,24 @@ class Launch(_native.Launch):
 
     def set_param_by_name(self, name: str, value: Any, adjoint: bool = False) -> None:
         """Replaces an argument by parameter name."""
+        self.set_param_at_index(self._index_of(name), value, adjoint)
+
+    def _index_of(self, name: str) -> int:
         names = list(self.kernel._annotations)
         if name not in names:
             raise RuntimeError(f"kernel `{self.kernel.key}` has no parameter `{name}`")
-        self.set_param_at_index(names.index(name), value, adjoint)
+        return names.index(name)
 
     def set_param_at_index_from_ctype(self, index: int, value: Any) -> None:
-        """Replaces an argument by a ctypes scalar."""
-        self.set_param_at_index(index, value.value)
+        """Replaces an argument by a ctypes object: a number, or what `__ctype__` of an array or a struct gives."""
+        types = list(self.kernel._annotations.values())
+        if not 0 <= index < len(types):
+            raise IndexError(f"kernel `{self.kernel.key}` has {len(types)} parameters, none at {index}")
+        self.set_param_at_index(index, _c_forms.value_of(value, types[index]))
+
+    def set_param_by_name_from_ctype(self, name: str, value: Any) -> None:
+        """Replaces an argument by parameter name; see `set_param_at_index_from_ctype`."""
+        self.set_param_at_index_from_ctype(self._index_of(name), value)
 
     def set_params(self, values: Sequence[Any]) -> None:
         """Replaces all arguments."""
@@ -394,11 +404,25 @@ def get_cuda_kernel_properties(kernel: Kernel, device: _device.DeviceLike = None
 
     The kernel is compiled if it is not yet. Raises `RuntimeError` for the CPU.
     """
+    if not isinstance(kernel, Kernel):
+        raise TypeError(f"expected a wp.Kernel, got {kernel!r}")
+    if kernel.is_generic:
+        raise RuntimeError(
+            f"kernel `{kernel.key}` is generic: this requires a concrete overload, which wp.overload gives"
+        )
     found = _device.get_device(device)
     if not found.is_cuda:
-        raise RuntimeError(f"Device {found.alias} is not a CUDA device")
+        raise RuntimeError(f"this requires a CUDA device, and {found.alias} is none")
     names = ("num_regs", "shared_size_bytes", "local_size_bytes", "max_threads_per_block")
     return dict(zip(names, _properties(kernel, found), strict=False))
+
+
+def get_cuda_max_cluster_dim(kernel: Kernel, device: _device.DeviceLike = None) -> int:
+    """Blocks of a kernel's largest cluster: 1, since kernels are launched without clusters. See `kernel`."""
+    if not isinstance(kernel, Kernel):
+        raise TypeError(f"expected a wp.Kernel, got {kernel!r}")
+    _device.get_device(device)
+    return 1
 
 
 def _properties(kernel: Kernel, device: _device.Device) -> list[int]:

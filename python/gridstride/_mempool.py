@@ -87,6 +87,17 @@ def get_mempool_used_mem_high(device: DeviceLike = None) -> int:
     return _native.cuda_pool_used(_cuda_device(device).ordinal)[1]
 
 
+def can_access(device: DeviceLike, array: Any) -> bool:
+    """Whether kernels of a device can read an array. Raises `TypeError` for what is no array, or an annotation."""
+    from gridstride import _mapped, _shape
+
+    if not (_mapped.is_array(array) or isinstance(array, _shape.ArrayAnnotation)):
+        raise TypeError(f"can_access() is about Warp arrays, not {array!r}")
+    if isinstance(array, _shape.ArrayAnnotation) or getattr(array, "_memory", array) is None or not array.ptr:
+        raise TypeError(f"can_access() needs a concrete Warp array, and {array!r} has no memory")
+    return get_device(device).can_access(array.device) or bool(getattr(array, "pinned", False))
+
+
 def is_peer_access_supported(target_device: DeviceLike, peer_device: DeviceLike) -> bool:
     """Whether kernels of `peer_device` can read memory of `target_device`."""
     target, peer = get_device(target_device), get_device(peer_device)

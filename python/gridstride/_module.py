@@ -98,6 +98,11 @@ class Module:
             found["block_dim"] = block_dim
         return found
 
+    @property
+    def resolved_options(self) -> dict[int | None, dict[str, Any]]:
+        """The options in force by the threads of a block: what the options say, and those of compiled code."""
+        return {count: self.resolve_options(config, count) for count in (self.options["block_dim"], *self.hashers)}
+
     def load(self, device: Any = None, block_dim: int | None = None) -> None:
         """Compiles every kernel whose types are known, for launches that ask for `block_dim` threads in a block.
 

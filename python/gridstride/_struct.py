@@ -189,6 +189,12 @@ class struct_base:
             raw[field.offset : field.offset + field.type.size] = field.pack(self.__dict__[name])
         return bytes(raw)
 
+    def __ctype__(self) -> Any:
+        """The struct as a ctypes structure with the layout that kernels know. It does not keep arrays alive."""
+        from gridstride import _c_forms
+
+        return _c_forms.struct_class(type(self)).from_buffer_copy(self.__gs_bytes__())
+
     @classmethod
     def from_bytes(cls, raw: bytes) -> Any:
         """The instance whose fields lie in `raw`."""

@@ -83,8 +83,8 @@ enable_mathdx_solver: bool = False
 enable_mempools_at_init: bool = True
 enable_tiles_in_stack_memory: bool = False
 enable_vector_component_overwrites: bool = False
-launch_array_access_mode: LaunchArrayAccessMode = LaunchArrayAccessMode.CHECKED
-"""Launches always check that their arrays are within reach, which costs nothing here: other modes change nothing."""
+launch_array_access_mode: LaunchArrayAccessMode = LaunchArrayAccessMode.RELAXED
+"""Launches always check that their arrays are within reach, which costs nothing here: modes change nothing."""
 legacy_cpu_linker: bool = False
 legacy_scalar_return_types: bool = False
 """Functions called from Python give Python's numbers for every scalar type, not those of their own class."""

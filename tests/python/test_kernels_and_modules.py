@@ -274,3 +274,43 @@ def test_options_in_force_are_those_of_the_module_or_of_the_settings():
     module.options["deterministic"] = True
     with pytest.raises(ValueError, match="DeterministicMode"):
         module.resolve_options()
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"cuda_max_registers": True}, TypeError, "cuda_max_registers is an int"),
+        ({"cuda_max_registers": 0}, ValueError, "at least 1"),
+        ({"cuda_max_registers": 64, "launch_bounds": 128}, ValueError, "give one of them"),
+        ({"enable_cuda_smem_spilling": 1}, TypeError, "is a bool"),
+        ({"cluster_dim": 17}, ValueError, "at most 16"),
+        ({"cluster_dim": (2, 1)}, TypeError, "cluster_dim is an int"),
+    ],
+)
+def test_kernel_options_have_values_that_mean_something(options, error, message):
+    with pytest.raises(error, match=message):
+
+        @wp.kernel(**options)
+        def wrong(a: wp.array(dtype=float)):
+            a[0] = 1.0
+
+
+def test_overloads_do_not_differ_by_reference_alone():
+    @wp.func
+    def given(x: int):
+        return x
+
+    with pytest.raises(RuntimeError, match=r"differ only by `wp.ref`"):
+
+        @wp.func
+        def given(x: wp.ref[int]):  # noqa: F811
+            x += 1  # noqa: F841
+
+
+def test_arrays_within_reach():
+    cpu = wp.get_device("cpu")
+    assert wp.can_access(cpu, wp.zeros(2, device="cpu"))
+    with pytest.raises(TypeError, match="about Warp arrays"):
+        wp.can_access(cpu, cpu)
+    with pytest.raises(TypeError, match="concrete Warp array"):
+        wp.can_access(cpu, wp.array[float])

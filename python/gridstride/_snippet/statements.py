@@ -1,7 +1,8 @@
 """Statements of C text as lines of a Python function in the kernel language.
 
->>> lines_of("int n = 2; for (int i = 0; i < n; i++) out[i] += x;", names)
-['n = wp.int32(2)', 'for i in range(0, n):', '    out[i] = wp.float32((out[i] + x))']
+    int n = 2;                                    n = wp.int32(2)
+    for (int i = 0; i < n; i++)            ->     for i in range(0, n):
+        out[i] += x;                                  out[i] = (out[i] + x)
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from gridstride.compat.internals import build as build
 from gridstride.compat.internals import codegen as codegen
 from gridstride.compat.internals import context as context
 from gridstride.compat.internals import deterministic as deterministic
+from gridstride.compat.internals import dlpack as dlpack
 from gridstride.compat.internals import logger as logger
 from gridstride.compat.internals import types as types
 from gridstride.compat.internals import utils as utils

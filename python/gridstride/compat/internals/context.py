@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import gridstride
 from gridstride import Device as Device
@@ -122,16 +122,6 @@ def get_libmathdx_version() -> str:
     return ""
 
 
-class PackedArray(NamedTuple):
-    """An array as a kernel gets it."""
-
-    data: int
-    grad: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    ndim: int
-
-
 def _takes(a: Any) -> None:
     pass
 
@@ -149,10 +139,7 @@ def pack_arg(kernel: Any, arg_type: Any, arg_name: str, value: Any, device: Any,
     except RuntimeError as error:
         error.args = (str(error).replace("argument '", "adjoint argument '" if adjoint else "argument '"),)
         raise
-    if not isinstance(value, types.array):
-        return value
-    grad = 0 if value.grad is None else value.grad.ptr
-    return PackedArray(value.ptr or 0, grad, value.shape, value.strides, value.ndim)
+    return value.__ctype__() if isinstance(value, types.array) else value
 
 
 def type_str(annotation: Any) -> str:

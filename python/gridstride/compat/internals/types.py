@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import typing
+from types import GenericAlias
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,11 @@ def _np_float32_to_bfloat16_bits(values: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(values), (bits >> 16) | 0x40, rounded).astype(np.uint16)
 
 
+def _is_open(key: Any) -> bool:
+    """Whether a type checker is to find a part of a type."""
+    return any(isinstance(one, typing.TypeVar) for one in (key if isinstance(key, tuple) else (key,)))
+
+
 def _positive(kind: str, value: Any) -> Any:
     value = _types.literal(value)
     if value is Any or isinstance(value, int) and value > 0:
@@ -72,6 +78,8 @@ class Vector:
     """`Vector[dtype, length]`: another spelling of `wp.types.vector(length, dtype)`."""
 
     def __class_getitem__(cls, key: Any) -> Any:
+        if _is_open(key):
+            return GenericAlias(cls, key)
         if not isinstance(key, tuple) or len(key) != 2:
             raise TypeError("Vector requires 2 parameters: Vector[dtype, length]")
         return vector(_positive("Vector", key[1]), key[0])
@@ -81,6 +89,8 @@ class Matrix:
     """`Matrix[dtype, rows, columns]`: another spelling of `wp.types.matrix((rows, columns), dtype)`."""
 
     def __class_getitem__(cls, key: Any) -> Any:
+        if _is_open(key):
+            return GenericAlias(cls, key)
         if not isinstance(key, tuple) or len(key) != 3:
             raise TypeError("Matrix requires 3 parameters: Matrix[dtype, rows, columns]")
         return matrix((_positive("Matrix", key[1]), _positive("Matrix", key[2])), key[0])
@@ -90,14 +100,14 @@ class Quaternion:
     """`Quaternion[dtype]`: another spelling of `wp.types.quaternion(dtype)`."""
 
     def __class_getitem__(cls, dtype: Any) -> Any:
-        return quaternion(dtype)
+        return GenericAlias(cls, dtype) if _is_open(dtype) else quaternion(dtype)
 
 
 class Transformation:
     """`Transformation[dtype]`: another spelling of `wp.types.transformation(dtype)`."""
 
     def __class_getitem__(cls, dtype: Any) -> Any:
-        return transformation(dtype)
+        return GenericAlias(cls, dtype) if _is_open(dtype) else transformation(dtype)
 
 
 def concrete_array_type(value: Any) -> Any:
