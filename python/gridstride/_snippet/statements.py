@@ -1,8 +1,8 @@
 """Statements of C text as lines of a Python function in the kernel language.
 
-    int n = 2;                                    n = wp.int32(2)
-    for (int i = 0; i < n; i++)            ->     for i in range(0, n):
-        out[i] += x;                                  out[i] = (out[i] + x)
+int n = 2;                                    n = wp.int32(2)
+for (int i = 0; i < n; i++)            ->     for i in range(0, n):
+    out[i] += x;                                  out[i] = (out[i] + x)
 """
 
 from __future__ import annotations
