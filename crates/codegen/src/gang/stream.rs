@@ -125,15 +125,17 @@ impl<'c> Lowering<'c, '_> {
     }
 }
 
-/// Bytes of this machine's largest cache, as far as the processor tells.
+/// Bytes of this machine's largest cache, as far as the processor tells and a program can count on: the largest serve dozens
+/// of cores, whose programs have their parts of them.
 fn last_level_cache() -> u64 {
     const USUAL: u64 = 32 << 20;
+    const MOST: u64 = 64 << 20;
     static BYTES: std::sync::OnceLock<u64> = std::sync::OnceLock::new();
     *BYTES.get_or_init(|| {
         let read = |index: u32| {
             let text = std::fs::read_to_string(format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size")).ok()?;
             text.trim().strip_suffix('K')?.parse::<u64>().ok().map(|kilobytes| kilobytes << 10)
         };
-        (0..8).filter_map(read).max().unwrap_or(USUAL)
+        (0..8).filter_map(read).max().unwrap_or(USUAL).min(MOST)
     })
 }
