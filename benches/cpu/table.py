@@ -1,6 +1,6 @@
-"""The tables of docs/performance.md, from what run.py has saved.
+"""The tables of docs/performance.md, from what run.py has saved, one file a machine.
 
-python benches/cpu/table.py benches/cpu/results/amd-epyc-avx2-2-cores.json
+python benches/cpu/table.py benches/cpu/results/*.json
 """
 
 import json
@@ -18,30 +18,78 @@ NAMES = {
     "nbody": "N-body 10^4, array of vec3",
     "lattice": "lattice Boltzmann D3Q19, 96³",
 }
-COLUMNS = ["C", "C by hand", "Gridstride", "Gridstride fast math", "Warp", "Numba", "Taichi", "NumPy"]
-HEADINGS = {"Gridstride": "here", "Gridstride fast math": "here, fast math"}
+COLUMNS = ["C", "C by hand", "C fast math", "Gridstride", "Gridstride fast math", "Warp", "Numba", "Taichi", "NumPy"]
+HEADINGS = {"Gridstride": "here", "Gridstride fast math": "here, fast math", "C fast math": "C, fast math"}
 PEERS = ["Warp", "Numba", "Taichi", "NumPy"]
+WIDEST = {"avx512f": "AVX-512", "avx2": "AVX2", "sse2": "SSE2"}
 
 
 def shown(figure):
     return f"{figure:.0f}" if figure >= 100 else f"{figure:.1f}" if figure >= 10 else f"{figure:.2f}"
 
 
-def main():
-    results = json.loads(Path(sys.argv[1]).read_text())
+def table(headings, rows):
+    print("|", " | ".join(["", *headings]), "|")
+    print("|---" * (len(headings) + 1) + "|")
+    for name, cells in rows:
+        print("|", " | ".join([name, *cells]), "|")
+    print()
+
+
+def figures(results):
+    """What each contender does, on one machine."""
     clock = "processor time, " if results["processor_time"] else ""
     print(f"{results['machine']}; {clock}{results['threads']} threads, load {results['load']:.1f}\n")
-    print("| |", " | ".join(HEADINGS.get(name, name) for name in COLUMNS), "|")
-    print("|---" * (len(COLUMNS) + 1) + "|")
-    for work, rows in results["works"].items():
-        figures = (shown(rows[name]["best"]) if name in rows else "" for name in COLUMNS)
-        print(f"| {NAMES[work]}, {rows['unit']} |", " | ".join(figures), "|")
-    print("\n| | to C | to C by hand | to the fastest of Warp, Numba, Taichi, NumPy |\n|---|---|---|---|")
-    for work, rows in results["works"].items():
-        here = rows["Gridstride"]["best"]
-        peers = [rows[name]["best"] for name in PEERS if name in rows]
-        others = [rows.get(name, {}).get("best") for name in ("C", "C by hand")] + [max(peers) if peers else None]
-        print(f"| {NAMES[work]} |", " | ".join(f"{here / other:.2f}" if other else "" for other in others), "|")
+    works = results["works"]
+    columns = [name for name in COLUMNS if any(name in rows for rows in works.values())]
+    rows = [
+        (
+            f"{NAMES[work]}, {rows['unit']}",
+            [shown(rows[name]["best"]) if name in rows else "" for name in columns],
+        )
+        for work, rows in works.items()
+    ]
+    table([HEADINGS.get(name, name) for name in columns], rows)
+
+
+def best(rows, *names):
+    """The fastest of those that do the work, or nothing."""
+    return max((rows[name]["best"] for name in names if name in rows), default=None)
+
+
+# Whose figure over whose.
+RATIOS = {
+    "to C": (["Gridstride"], ["C"]),
+    "to C by hand": (["Gridstride"], ["C by hand"]),
+    "fast math, to C's": (["Gridstride fast math"], ["C fast math"]),
+    "to the fastest of Warp, Numba, Taichi, NumPy": (["Gridstride"], PEERS),
+}
+
+
+def ratios(machines):
+    headings, cells = [], {work: [] for results in machines.values() for work in results["works"]}
+    for ratio, (ours, theirs) in RATIOS.items():
+        for machine, results in machines.items():
+            of = {}
+            for work, rows in results["works"].items():
+                our, their = best(rows, *ours), best(rows, *theirs)
+                if our and their:
+                    of[work] = f"{our / their:.2f}"
+            if of:
+                headings.append(f"{ratio}, {machine}" if len(machines) > 1 else ratio)
+                for work, row in cells.items():
+                    row.append(of.get(work, ""))
+    table(headings, [(NAMES[work], row) for work, row in cells.items()])
+
+
+def main():
+    machines = {}
+    for path in sys.argv[1:]:
+        results = json.loads(Path(path).read_text())
+        machines[WIDEST.get(results["machine"].split(", ")[-1], path)] = results
+    for results in machines.values():
+        figures(results)
+    ratios(machines)
 
 
 if __name__ == "__main__":
