@@ -15,10 +15,11 @@
 
 use crate::Note;
 use crate::gang::{Gang, Reason, can_widen_region, explain_region, width};
+use crate::host::{cpu, gathers};
 use crate::llvm::types::pointer;
 use crate::llvm::value::Lowered;
 use crate::llvm::{Lowering, attr_index};
-use crate::{Error, Result};
+use crate::{Error, Isa, Result};
 use analysis::Uniformity;
 use diagnostics::Span;
 use inkwell::attributes::{Attribute, AttributeLoc};
@@ -68,14 +69,15 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    pub(crate) fn new(func: &Function, fixed_width: Option<u32>, features: &str) -> Plan {
+    pub(crate) fn new(func: &Function, fixed_width: Option<u32>, isa: Isa) -> Plan {
         let uniformity = analysis::uniformity(func, 0);
         let mut plan = Plan { width: 1, wide: Vec::new(), refused: Vec::new(), uniformity };
-        let Some(width) = fixed_width.or_else(|| width(func, &plan.uniformity, features)) else { return plan };
+        let Some(width) = fixed_width.or_else(|| width(func, &plan.uniformity, cpu(isa).1)) else { return plan };
         plan.width = width;
+        let gathers = fixed_width.is_none().then(|| gathers(isa));
         for id in all_threads(func) {
             let region = func.inst(id).regions[0];
-            match can_widen_region(func, &plan.uniformity, region, fixed_width.is_none()) {
+            match can_widen_region(func, &plan.uniformity, region, gathers) {
                 Ok(()) if width > 1 => plan.wide.push(id),
                 Ok(()) => {}
                 Err(reason) => plan.refused.push((id, reason)),

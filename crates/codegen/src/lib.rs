@@ -23,16 +23,18 @@
 mod block;
 mod entry;
 mod gang;
+mod host;
 mod llvm;
 pub mod nvptx;
 mod orc;
 mod symbols;
 mod x86;
 
+pub use host::{Isa, host_target};
 pub use orc::{LoadedModule, load};
 pub use x86::{
-    CpuOptions, Gang, Isa, Note, Object, Timings, assembly, compile, compile_timed, explain, host_target, llvm_text,
-    llvm_version, symbol, warm_up,
+    CpuOptions, Gang, Note, Object, Timings, assembly, compile, compile_timed, explain, llvm_text, llvm_version,
+    symbol, warm_up,
 };
 
 /// Changes with this crate's text: part of the name of cached code.

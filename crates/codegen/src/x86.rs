@@ -17,8 +17,9 @@
 use crate::block::Shell;
 use crate::entry::{Bodies, Entry, load_arguments};
 use crate::gang::{Reason, Streams, can_widen, is_long, width};
-use crate::llvm::{Abilities, Lowering, Thread};
-use crate::{Error, Result};
+use crate::host::{abilities, cpu, gathers, host_target};
+use crate::llvm::{Lowering, Thread};
+use crate::{Error, Isa, Result};
 use analysis::Uniformity;
 use diagnostics::Span;
 use inkwell::OptimizationLevel;
@@ -31,16 +32,6 @@ use inkwell::values::FunctionValue;
 use ir::{FuncRef, Function, FunctionKind, Module};
 use std::sync::OnceLock;
 use std::time::Instant;
-
-/// Which instructions the code may use.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Isa {
-    /// All that this machine has.
-    #[default]
-    Host,
-    /// What every x86-64 machine has.
-    Baseline,
-}
 
 /// How many threads run side by side as the lanes of vectors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -176,43 +167,15 @@ pub(crate) fn initialize() {
     });
 }
 
-/// The machine that code is made for: triple, processor and features as LLVM names them.
-pub fn host_target() -> [&'static str; 3] {
-    let host = host();
-    [&host.triple, &host.cpu, &host.features]
-}
-
 /// The version of the LLVM that is linked in, `23.1.1`.
 pub fn llvm_version() -> String {
     let (major, minor, patch) = inkwell::support::get_llvm_version();
     format!("{major}.{minor}.{patch}")
 }
 
-struct Host {
-    triple: String,
-    cpu: String,
-    features: String,
-}
-
-fn host() -> &'static Host {
-    static HOST: OnceLock<Host> = OnceLock::new();
-    HOST.get_or_init(|| Host {
-        triple: TargetMachine::get_default_triple().as_str().to_string_lossy().into_owned(),
-        cpu: TargetMachine::get_host_cpu_name().to_string(),
-        features: TargetMachine::get_host_cpu_features().to_string(),
-    })
-}
-
-fn cpu(isa: Isa) -> (&'static str, &'static str) {
-    match isa {
-        Isa::Host => (&host().cpu, &host().features),
-        Isa::Baseline => ("x86-64", ""),
-    }
-}
-
 pub(crate) fn target_machine(isa: Isa) -> Result<TargetMachine> {
     initialize();
-    let triple = TargetTriple::create(&host().triple);
+    let triple = TargetTriple::create(host_target()[0]);
     let target = Target::from_triple(&triple).map_err(|error| Error::llvm("target", error.to_string()))?;
     let (cpu, features) = cpu(isa);
     target
@@ -353,11 +316,6 @@ fn build_program<'c>(
     lowering.program(&shell, plan, |lowering, args| load_arguments(lowering, func, args, options.contiguous))
 }
 
-fn abilities(isa: Isa) -> Abilities {
-    let has = |name| cpu(isa).1.split(',').any(|feature| feature == name);
-    Abilities { half: has("+f16c"), permutes: has("+avx512f") }
-}
-
 fn program_plan(func: &Function, options: &CpuOptions) -> crate::block::Plan {
     let width = match options.gang {
         _ if is_deep(func) => Some(1),
@@ -365,7 +323,7 @@ fn program_plan(func: &Function, options: &CpuOptions) -> crate::block::Plan {
         Gang::Width(width) | Gang::Masked(width) => Some(width),
         Gang::Auto => None,
     };
-    crate::block::Plan::new(func, width, cpu(options.isa).1)
+    crate::block::Plan::new(func, width, options.isa)
 }
 
 fn check_llvm(llvm: &LlvmModule<'_>) -> Result<()> {
@@ -401,8 +359,8 @@ fn plan(func: &Function, options: &CpuOptions) -> std::result::Result<Plan, Box<
     let _ = transform::unify_returns(&mut func);
     let uniformity = analysis::uniformity(&func, options.rank.saturating_sub(1));
     let width = match options.gang {
-        Gang::Width(width) | Gang::Masked(width) => can_widen(&func, &uniformity, false).map(|()| width),
-        _ => can_widen(&func, &uniformity, true).and_then(|()| {
+        Gang::Width(width) | Gang::Masked(width) => can_widen(&func, &uniformity, None).map(|()| width),
+        _ => can_widen(&func, &uniformity, Some(gathers(options.isa))).and_then(|()| {
             let reason = || Reason { inst: None, text: "this machine's vectors are too short".into() };
             width(&func, &uniformity, cpu(options.isa).1).ok_or_else(reason)
         }),

@@ -16,5 +16,7 @@ mod launch;
 mod long;
 #[path = "kernels/own_arrays.rs"]
 mod own_arrays;
+#[path = "kernels/roots.rs"]
+mod roots;
 #[path = "kernels/saxpy.rs"]
 mod saxpy;

@@ -112,7 +112,7 @@ fn loaded() -> MutexGuard<'static, Option<HashMap<Key, Arc<LoadedModule>>>> {
 /// The name of a unit's code: the optimized IR's text and all else that decides what LLVM makes of it.
 pub fn code_key(unit: &Unit, special: Specialization) -> Key {
     let text = unit.code().unwrap_or(&unit.module).to_string();
-    let [triple, cpu, features] = codegen::host_target();
+    let [triple, cpu, features, speed] = codegen::host_target();
     let gang = match special.options().gang {
         Gang::Auto => 0,
         Gang::Off => 1,
@@ -126,6 +126,7 @@ pub fn code_key(unit: &Unit, special: Specialization) -> Key {
         triple.as_bytes(),
         cpu.as_bytes(),
         features.as_bytes(),
+        speed.as_bytes(),
         env!("CARGO_PKG_VERSION").as_bytes(),
         codegen::llvm_version().as_bytes(),
         codegen::FINGERPRINT.as_bytes(),

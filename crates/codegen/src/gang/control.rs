@@ -274,6 +274,10 @@ impl<'c> Lowering<'c, '_> {
         Err(Error::Invalid("a jump out of no loop".into()))
     }
 
+    pub(super) fn is_in_loop(&self) -> Result<bool> {
+        Ok(self.gang()?.frames.iter().any(|frame| matches!(frame, Frame::Loop { .. })))
+    }
+
     fn gang_yield(&mut self, inst: &Inst) -> Result<()> {
         let Some(Frame::If { slots, reached, join, .. }) = self.gang()?.frames.last().cloned() else {
             return Err(Error::Invalid("`yield` outside of what it ends".into()));

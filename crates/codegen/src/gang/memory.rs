@@ -172,6 +172,7 @@ impl<'c> Lowering<'c, '_> {
     ) -> Result<Leaves<'c>> {
         let scalars = scalars(ty)?;
         let size = scalars[0].1.size();
+        self.prefetch(inst, first, step)?;
         if scalars.len() == 1 && step == size {
             let lanes = self.load_wide(first, self.memory_vector(scalars[0].1, self.width()), size, self.mask())?;
             return Ok(Leaves::from_slice(&[self.of_memory_lanes(scalars[0].1, lanes)?]));

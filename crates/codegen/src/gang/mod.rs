@@ -23,6 +23,8 @@ mod explain;
 mod loops;
 mod memory;
 mod own;
+mod prefetch;
+mod roots;
 mod rows;
 mod shape;
 mod slots;
@@ -47,7 +49,7 @@ use inkwell::basic_block::BasicBlock;
 use inkwell::builder::BuilderError;
 use inkwell::values::{IntValue, PointerValue};
 use ir::{Function, Inst, InstId, Op, RegionId, Scalar, Value};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use transform::range::{Counters, Range};
 
 /// The state of lowering a gang.
@@ -73,6 +75,11 @@ pub(crate) struct Gang<'c> {
     known: Option<(Value, bool)>,
     /// The memory of local arrays, by instruction: one that is lowered twice is one.
     own: HashMap<InstId, PointerValue<'c>>,
+    /// Roots that are computed without the divider, where the machine is faster so.
+    roots: HashSet<InstId>,
+    /// Places in memory that were asked for ahead of time: arrays and all indices but the last. `None` in kernels where
+    /// that is not worth it.
+    is_prefetched: Option<HashSet<Vec<Value>>>,
     pub streams: Streams,
     /// Whether the launch writes more than the caches hold, where that matters.
     pub is_large: Option<IntValue<'c>>,
@@ -95,6 +102,8 @@ impl<'c> Gang<'c> {
         }
         Gang {
             width,
+            roots: roots::roots(func, &uniformity),
+            is_prefetched: prefetch::is_worth_it(func).then(HashSet::new),
             uniformity,
             mask: None,
             is_wide: false,
@@ -178,6 +187,9 @@ impl<'c> Lowering<'c, '_> {
     fn wide_inst(&mut self, id: InstId, inst: &Inst) -> Result<Lowered<'c>> {
         if inst.op == Op::WrapIndex {
             return self.wide_wrap(inst);
+        }
+        if self.is_soft_root(id) {
+            return self.soft_root(inst);
         }
         self.gang_mut()?.is_wide = true;
         let done = self.scalar_inst(id);
@@ -301,7 +313,7 @@ impl<'c> Lowering<'c, '_> {
         };
         let step = self.step(value);
         let wide = leaves.into_iter().map(|leaf| {
-            let all = self.splat_lanes(leaf, gang.width)?;
+            let all = self.splat_where_loaded(leaf)?;
             if step == 0 || n_lanes(&leaf).is_some() {
                 return Ok(all);
             }

@@ -8,7 +8,7 @@ use inkwell::IntPredicate;
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::intrinsics::Intrinsic;
 use inkwell::types::{BasicType, BasicTypeEnum, VectorType};
-use inkwell::values::{BasicMetadataValueEnum, CallSiteValue, IntValue, VectorValue};
+use inkwell::values::{BasicMetadataValueEnum, BasicValue, CallSiteValue, InstructionOpcode, IntValue, VectorValue};
 use ir::Scalar;
 
 impl<'c> Lowering<'c, '_> {
@@ -47,6 +47,21 @@ impl<'c> Lowering<'c, '_> {
             return Ok(lanes);
         }
         Ok(self.builder.build_int_z_extend(lanes, self.memory_vector(scalar, self.width()), "")?)
+    }
+
+    /// A scalar in every lane. One that was loaded in another block is repeated there: the processor does both in one.
+    pub(super) fn splat_where_loaded(&self, leaf: Leaf<'c>) -> Result<Leaf<'c>> {
+        let here = self.current()?;
+        let load = leaf.as_instruction_value().filter(|inst| inst.get_opcode() == InstructionOpcode::Load);
+        let Some(after) =
+            load.filter(|load| load.get_parent() != Some(here)).and_then(|load| load.get_next_instruction())
+        else {
+            return self.splat_lanes(leaf, self.width());
+        };
+        self.builder.position_before(&after);
+        let all = self.splat_lanes(leaf, self.width());
+        self.builder.position_at_end(here);
+        all
     }
 
     pub(super) fn shuffle(

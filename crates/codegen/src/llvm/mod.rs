@@ -58,6 +58,10 @@ pub(crate) struct Abilities {
     pub half: bool,
     /// One instruction puts the lanes of two vectors in any order.
     pub permutes: bool,
+    /// Roots of many lanes are exact by way of the processor's estimate, and faster so than by its instruction.
+    pub estimates_roots: bool,
+    /// Hints about what will be loaded make kernels faster that compute between their loads.
+    pub prefetches: bool,
 }
 
 /// The state of lowering one function.
@@ -217,6 +221,11 @@ impl<'c, 'a> Lowering<'c, 'a> {
         for &param in &self.func.region(self.func.body).params {
             other.values[param.index()] = self.values[param.index()].clone();
         }
+    }
+
+    /// Whether fast math is asked for.
+    pub(crate) fn is_fast(&self) -> bool {
+        self.fast.is_some()
     }
 
     pub(crate) fn is_defined(&self, value: Value) -> bool {

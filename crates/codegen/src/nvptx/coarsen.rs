@@ -46,7 +46,7 @@ pub(super) fn plan(func: &Function, rank: u32) -> Result<Plan, Reason> {
     let mut func = func.clone();
     let _ = transform::unify_returns(&mut func);
     let uniformity = analysis::uniformity(&func, rank.saturating_sub(1));
-    can_widen(&func, &uniformity, false)?;
+    can_widen(&func, &uniformity, None)?;
     let (mut n_scalars, mut widest) = (0, 0);
     for id in all_insts(&func) {
         let inst = func.inst(id);

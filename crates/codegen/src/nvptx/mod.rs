@@ -293,7 +293,7 @@ fn build<'c>(
     } else {
         Shell::over_threads(ctx, &llvm, function, options, width, plan.is_some())?
     };
-    let abilities = Abilities { half: true, permutes: true };
+    let abilities = Abilities { half: true, permutes: true, estimates_roots: false, prefetches: false };
     let (thread, allocas) = (shell.thread.clone(), shell.allocas);
     let mut lowering = Lowering::new(ctx, &llvm, module.fast_math, func, function, allocas, thread, abilities);
     let block = Some(block::Block { bounds: shell.bounds, shared_bytes: 0, is_over_blocks });

@@ -388,6 +388,25 @@ fn three_components_come_in_pieces_where_shuffles_are_short() {
     assert!(text.contains("load <4 x float>") && !text.contains("load <24 x float>"), "{text}");
 }
 
+#[test]
+fn what_only_some_machines_gain_by() {
+    let is_wide_intel = codegen::host_target()[3].contains("roots");
+    for isa in [Isa::Host, Isa::Baseline] {
+        let text = |name: &str| {
+            let mut module: Module = ir::parse::parse_module(include_str!("../../examples/gangs.ir")).unwrap();
+            module.funcs.retain(|func| func.name == name);
+            let options = CpuOptions { contiguous: true, gang: Gang::Width(16), isa, ..CpuOptions::default() };
+            codegen::llvm_text(&module, FuncRef(0), &options, true).unwrap()
+        };
+        let gains = is_wide_intel && isa == Isa::Host;
+        assert_eq!(text("nbody").contains("rsqrt14"), gains);
+        // Six lines, each once.
+        let hints = if gains { 6 } else { 0 };
+        assert_eq!(text("particles").matches("call void @llvm.prefetch").count(), hints);
+        assert!(!text("saxpy").contains("@llvm.prefetch"));
+    }
+}
+
 const SEGMENTS: &str = "kernel @segments(v0: array<i32, 1>, v1: array<f32, 1>, v2: array<f32, 1>) {
        v3: i64 = tid 0
        v4: i64 = const 1
@@ -410,7 +429,7 @@ const SEGMENTS: &str = "kernel @segments(v0: array<i32, 1>, v1: array<f32, 1>, v
 #[test]
 fn lone_threads_test_no_index_and_run_round_by_round() {
     let module = ir::parse::parse_module(SEGMENTS).unwrap();
-    let options = CpuOptions { contiguous: true, ..CpuOptions::default() };
+    let options = CpuOptions { contiguous: true, isa: Isa::Baseline, ..CpuOptions::default() };
     let text = codegen::assembly(&module, FuncRef(0), &options).unwrap();
     // One addition a round, in the loop below zero and in the one from there.
     assert_eq!(text.matches("addss").count(), 2, "{text}");
@@ -419,7 +438,8 @@ fn lone_threads_test_no_index_and_run_round_by_round() {
 #[test]
 fn what_gangs_would_do_slower_stays_scalar() {
     let module = ir::parse::parse_module(SEGMENTS).unwrap();
-    let notes = codegen::explain(&module, FuncRef(0), &CpuOptions::default());
+    let options = CpuOptions { isa: Isa::Baseline, ..CpuOptions::default() };
+    let notes = codegen::explain(&module, FuncRef(0), &options);
     assert_eq!(notes.len(), 1);
     assert!(notes[0].text.contains("a loop that threads leave apart would gather"), "{notes:?}");
 }

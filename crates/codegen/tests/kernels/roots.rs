@@ -1,0 +1,69 @@
+//! Square roots of gangs, which some machines compute without their divider: the same bits as the instruction's.
+
+use crate::gangs::check;
+use crate::launch::{Packed, array1, kernel, run_with};
+use codegen::{CpuOptions, Gang};
+use ir::{Attr, Module, Op, Type};
+
+fn roots() -> Module {
+    let array = array1(Type::f32());
+    kernel(&[array, array], |b| {
+        let i = b.push1(Op::Tid, &[], Attr::Index(0), Type::i64());
+        let (x, y) = (b.param(0), b.param(1));
+        let xi = b.load(x, &[i], &[], &[]);
+        let root = b.unary(Op::Sqrt, xi);
+        b.store(y, &[i], &[], &[], root);
+    })
+}
+
+fn compare(mut x: Vec<f32>) {
+    let n = x.len() as i64;
+    let mut y = vec![0f32; x.len()];
+    let args = Packed::default().array(&mut x, &[n]).array(&mut y, &[n]);
+    let options = CpuOptions { contiguous: true, gang: Gang::Width(16), ..CpuOptions::default() };
+    assert_eq!(run_with(&roots(), &options, &[n], &args, 1), None);
+    for (x, y) in x.iter().zip(&y) {
+        let expected = x.sqrt();
+        assert!(y.to_bits() == expected.to_bits() || y.is_nan() && expected.is_nan(), "sqrt({x:e}) = {y:e}");
+    }
+}
+
+#[test]
+fn every_number_of_two_binades() {
+    for exponent in [127u32, 128] {
+        compare((0..1 << 23).map(|mantissa| f32::from_bits(exponent << 23 | mantissa)).collect());
+    }
+}
+
+#[test]
+fn numbers_of_every_exponent_and_what_is_none() {
+    let all = (0..=u32::MAX).step_by(4093).map(f32::from_bits);
+    compare(all.collect());
+    // Alone among ordinary ones.
+    for odd in [0.0, -0.0, -1.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, f32::MIN_POSITIVE / 3.0, f32::MAX] {
+        let mut x = vec![2.0; 16];
+        x[5] = odd;
+        compare(x);
+    }
+}
+
+#[test]
+fn roots_under_a_mask() {
+    check(
+        "kernel @k(v0: array<f32, 1>, v1: array<f32, 1>) {
+           v2: i64 = tid 0
+           v3: f32 = load v0[v2]
+           v4: f32 = const 0.0
+           v5: bool = gt v3, v4
+           if v5 {
+             v6: f32 = sqrt v3
+             v7: f32 = div v6, v3
+             store v1[v2], v7
+             yield
+           } else {
+             yield
+           }
+           return
+         }",
+    );
+}
