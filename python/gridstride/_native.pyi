@@ -255,11 +255,10 @@ def adjoint_facts(
     """What the kernel's adjoint kernel does with each argument.
 
     reads: it loads from the array, which must hold what it held before the launch; reads_after: what it held after it;
-    loads: the kernel loads from it;
-    writes: the kernel writes to it (and
-    the adjoint kernel may, where it reads it too: pass a copy); adjoint: it takes an adjoint; adds_only: every write is
-    an atomic addition, so that what was there before keeps its adjoint. Raises `CompileError` where there is no
-    gradient, with the line.
+    loads: the kernel loads from it; writes: the kernel writes to it (and the adjoint kernel may, where it reads it too:
+    pass a copy); adjoint: it takes an adjoint; adds_only: every write is an atomic addition, so that what was there
+    before keeps its adjoint; writes_back: a gradient of the user's writes to it on the way back. Raises `CompileError`
+    where there is no gradient, with the line.
     """
 
 class BlockLauncher:

@@ -286,3 +286,48 @@ def test_memory_for_loops_has_a_bound():
     _, in_pieces = differentiate(in_place_for_long, n, args, "cpu", options={"gradient_memory": 2000})
     for one, other in zip(expected, in_pieces, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+@wp.kernel
+def until_small(x: wp.array(dtype=wp.float64), y: wp.array(dtype=wp.float64)):
+    i = wp.tid()
+    while x[i] > wp.float64(0.1):
+        x[i] = x[i] * x[i] * wp.float64(0.9) + wp.float64(0.05)
+    y[i] = x[i]
+
+
+@wp.kernel
+def until_the_next_is_small(x: wp.array(dtype=wp.float64)):
+    i = wp.tid()
+    while x[i + 1] > wp.float64(0.1):
+        x[i] = x[i] * x[i]
+        x[i + 1] = x[i + 1] * x[i + 1] * wp.float64(0.5)
+
+
+@pytest.mark.parametrize("device", ["interp", "cpu"])
+@pytest.mark.parametrize("options", [{}, {"gradient_memory": 100}])
+def test_a_loop_that_changes_what_counts_its_rounds(device, options):
+    values = np.linspace(0.15, 0.75, 40)
+    expected = []
+    for value in values:
+        slope = 1.0
+        while value > 0.1:
+            slope *= 1.8 * value
+            value = value * value * 0.9 + 0.05
+        expected.append(slope)
+    options = {**until_small.compile_options(), **options}
+    x, y, dx, dy = (wp.array(one, dtype=wp.float64) for one in (values, 0 * values, 0 * values, 0 * values + 1))
+    _native.launch_adjoint(until_small, len(values), [x, y], [dx, dy], device, options)
+    np.testing.assert_allclose(dx.numpy(), expected, rtol=1e-12)
+
+    # On a tape, which keeps what it overwrites.
+    x = wp.array(values, dtype=wp.float64, requires_grad=True)
+    y = wp.zeros_like(x)
+    with wp.Tape() as tape:
+        wp.launch(until_small, len(values), [x], [y], device=device)
+    tape.backward(grads={y: wp.ones_like(y)})
+    np.testing.assert_allclose(x.grad.numpy(), expected, rtol=1e-12)
+    assert (y.numpy() <= 0.1).all()
+
+    with pytest.raises(wp.CompileError, match=r"(?s)at the thread's own index alone"):
+        _native.launch_adjoint(until_the_next_is_small, 3, [x], [dx], device, options)

@@ -185,3 +185,52 @@ def test_the_adjoint_of_a_reference_comes_in_and_goes_out(device):
     dx, dy, _ = adjoints(kernel, 2, [x, y, out], [[0.0, 0.0], [0.0, 0.0], [1.0, 1.0]], device)
     np.testing.assert_array_equal(dx, [30.0, 30.0])
     np.testing.assert_array_equal(dy, [301.0, 301.0])
+
+
+@wp.func
+def counted(x: float, calls: wp.array(dtype=int)):
+    return x * x
+
+
+@wp.func_grad(counted)
+def adj_counted(x: float, calls: wp.array(dtype=int), adj_ret: float):
+    wp.adjoint[x] += 2.0 * x * adj_ret
+    wp.atomic_add(calls, 0, 1)
+
+
+@wp.kernel
+def use_counted(x: wp.array(dtype=float), calls: wp.array(dtype=int), out: wp.array(dtype=float)):
+    i = wp.tid()
+    for _ in range(i + 1):
+        out[i] += counted(x[i], calls)
+
+
+@wp.kernel
+def count_too(x: wp.array(dtype=float), calls: wp.array(dtype=int), out: wp.array(dtype=float)):
+    i = wp.tid()
+    calls[0] = i
+    out[i] = counted(x[i], calls)
+
+
+@wp.kernel
+def read_calls(calls: wp.array(dtype=int), x: wp.array(dtype=float), out: wp.array(dtype=float)):
+    i = wp.tid()
+    out[i] = float(calls[0]) * x[i]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_gradient_that_writes_to_an_array_does_so(device):
+    x, y, out = (wp.array([1.0, 2.0, 3.0], dtype=float, requires_grad=True) for _ in range(3))
+    calls = wp.array([10], dtype=int)
+    with wp.Tape() as tape:
+        # Its gradient needs what the other's overwrites.
+        wp.launch(read_calls, 3, [calls, x], [y], device=device)
+        wp.launch(use_counted, 3, [y, calls], [out], device=device)
+    tape.backward(grads={out: wp.ones_like(out)})
+    np.testing.assert_array_equal(calls.numpy(), [16])
+    np.testing.assert_array_equal(x.grad.numpy(), [200.0, 800.0, 1800.0])
+
+    with wp.Tape() as tape:
+        wp.launch(count_too, 3, [x, calls], [out], device=device)
+    with pytest.raises(wp.CompileError, match=r"(?s)writes to an array that the kernel uses as well.*counted\(x"):
+        tape.backward(grads={out: wp.ones_like(out)})

@@ -472,3 +472,27 @@ def test_launches_can_be_appended(device):
     tape.launches.append(lambda: x.grad.fill_(5.0))
     tape.backward(loss)
     assert x.grad.list() == [5.0, 5.0]
+
+
+@wp.kernel
+def count_and_add(n: wp.array(dtype=int), m: wp.array(dtype=int), x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    for k in range(n[i] + m[0]):
+        y[i] = wp.sin(y[i]) * x[i] + 0.1 * float(k)
+
+
+def test_arguments_that_are_only_read_may_overlap(device):
+    # What the loop writes cannot be what counts its rounds, though that is passed twice.
+    rounds = wp.array([3, 2, 0], dtype=int)
+    x, y = floats([1.5, 0.5, 2.0]), floats([0.1, 0.2, 0.3])
+    with wp.Tape() as tape:
+        wp.launch(count_and_add, 3, [rounds, rounds[1:], x], [y], device=device)
+    tape.backward(grads={y: ones(y)})
+    h, sides = 1e-3, []
+    for step in (-h, h):
+        at = np.array([0.1, 0.2, 0.3])
+        for i, n in enumerate([5, 4, 2]):
+            for k in range(n):
+                at[i] = np.sin(at[i]) * (x.numpy()[i] + step) + 0.1 * k
+        sides.append(at)
+    np.testing.assert_allclose(x.grad.numpy(), (sides[1] - sides[0]) / (2 * h), rtol=1e-3)

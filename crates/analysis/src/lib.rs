@@ -8,5 +8,5 @@ pub mod roots;
 pub mod uniformity;
 
 pub use access::{Access, classify};
-pub use roots::{Aliases, Root, roots};
+pub use roots::{Aliases, Root, leaf_roots, roots};
 pub use uniformity::{Lanes, OwnArrays, Uniformity, block_uniformity, uniformity};

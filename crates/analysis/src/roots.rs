@@ -17,8 +17,13 @@ pub enum Root {
 
 /// Where the array value comes from: one root unless a condition chooses.
 pub fn roots(func: &Function, array: Value) -> Vec<Root> {
+    leaf_roots(func, array, 0)
+}
+
+/// As [`roots`], of the array that is a leaf of a struct.
+pub fn leaf_roots(func: &Function, value: Value, leaf: u32) -> Vec<Root> {
     let mut found = Vec::new();
-    collect(func, array, 0, &mut found);
+    collect(func, value, leaf, &mut found);
     found.sort();
     found.dedup();
     found
@@ -50,6 +55,15 @@ fn collect(func: &Function, value: Value, leaf: u32, found: &mut Vec<Root>) {
                     let part = (0..ty.n_components()).rev().find(|&part| ty.leaf_start(part) as u32 <= leaf);
                     let part = part.unwrap_or(0);
                     collect(func, inst.operands[part], leaf - ty.leaf_start(part) as u32, found);
+                }
+                (Op::Insert, Attr::Index(part)) => {
+                    let ty = func.ty(value);
+                    let first = ty.leaf_start(*part as usize) as u32;
+                    let n = func.ty(inst.operands[1]).leaves().len() as u32;
+                    match leaf.checked_sub(first) {
+                        Some(inner) if inner < n => collect(func, inst.operands[1], inner, found),
+                        _ => collect(func, inst.operands[0], leaf, found),
+                    }
                 }
                 _ => found.push(Root::Unknown),
             }
@@ -88,12 +102,15 @@ mod tests {
             v6: array<f32, 1> = local_array {4}
             v7: array<f32, 1> = if v2 { yield v4 } else { yield v6 }
             v8: array<f32, 1> = select v2, v7, v5
+            v9: struct S<n: i32, a: array<f32, 1>> = insert v1, v4 {1}
+            v10: array<f32, 1> = extract v9 {1}
             return
         }";
         let module = ir::parse::parse_module(text).unwrap_or_else(|error| panic!("{error}"));
         let func = &module.funcs[0];
         assert_eq!(roots(func, Value(4)), [Root::Param(0, 0)]);
         assert_eq!(roots(func, Value(5)), [Root::Param(1, 1)]);
+        assert_eq!(roots(func, Value(10)), [Root::Param(0, 0)]);
         assert_eq!(roots(func, Value(8)), [Root::Param(0, 0), Root::Param(1, 1), Root::Local(Value(6))]);
     }
 }

@@ -21,10 +21,19 @@ use transform::eliminate_dead_code::eliminate_dead_writes;
 pub struct Request {
     /// Per parameter: whether its adjoint is wanted.
     pub wanted: Vec<bool>,
-    /// Arrays among the arguments may share memory.
+    /// Arrays among the arguments may share memory, at least one of which the kernel writes to.
     pub overlap: bool,
+    /// Adjoint arrays may share memory, with each other or with the arguments.
+    pub adjoints_overlap: bool,
     /// Dimensions of the launch.
     pub rank: u32,
+}
+
+impl Request {
+    /// No two arrays that the adjoint kernel writes to share memory.
+    pub fn are_distinct(&self) -> bool {
+        !self.overlap && !self.adjoints_overlap
+    }
 }
 
 /// An adjoint kernel.
@@ -58,6 +67,8 @@ pub struct Fact {
     pub has_adjoint: bool,
     /// Every write is an atomic addition, so that what was there before keeps its adjoint.
     pub only_adds: bool,
+    /// A gradient of the user's writes to the array itself.
+    pub writes_back: bool,
 }
 
 /// The adjoint parameter of each parameter: `None` where it holds no floats.
@@ -82,7 +93,8 @@ pub fn reverse(module: &Module, custom: &[CustomGradient], request: &Request) ->
     let whole = Whole { module, primal, aliases, volatile, activity, customs, rank: request.rank };
     let types: Vec<Type> = whole.primal.params.iter().map(|param| param.ty).collect();
     let adjoints = adjoint_params(&types);
-    let Swept { func: mut out, mut refused, atomics, extremes, tapes } = whole.sweep(&adjoints, &request.wanted, false);
+    let Swept { func: mut out, mut refused, atomics, extremes, tapes, written_back } =
+        whole.sweep(&adjoints, &request.wanted, false);
     refuse_orders(&whole.primal, &out, &atomics, &mut refused);
     let tapes = whole.used_tapes(&mut out, &tapes, &mut refused);
     if !tapes.is_empty() {
@@ -91,7 +103,15 @@ pub fn reverse(module: &Module, custom: &[CustomGradient], request: &Request) ->
     if !refused.is_empty() {
         return Err(refused);
     }
-    let facts = facts(&forward, &whole.primal, &out, &adjoints);
+    let mut facts = facts(&forward, &whole.primal, &out, &adjoints);
+    for root in written_back {
+        if let Root::Param(index, _) = root
+            && let Some(fact) = facts.get_mut(index as usize)
+        {
+            // As it is on the way back: it is no value of the kernel.
+            (fact.writes_back, fact.reads, fact.reads_after) = (true, false, false);
+        }
+    }
     let primer = match extremes.as_slice() {
         [] => None,
         extremes => Some(whole.in_module(primer(forward, &out, extremes, aliases)?)),
@@ -99,7 +119,7 @@ pub fn reverse(module: &Module, custom: &[CustomGradient], request: &Request) ->
     let measure = if tapes.is_empty() {
         None
     } else {
-        Some(whole.in_module(whole.sweep(&adjoints, &request.wanted, true).counting(&types, &adjoints)?))
+        Some(whole.in_module(whole.sweep(&adjoints, &request.wanted, true).counting(&types, &adjoints, request)?))
     };
     Ok(Adjoint { module: whole.in_module(out), facts, primer, measure, tapes })
 }
@@ -122,6 +142,8 @@ pub(crate) struct Swept {
     pub(crate) atomics: Vec<(InstId, InstId)>,
     pub(crate) extremes: Vec<Root>,
     pub(crate) tapes: Vec<SharedTape>,
+    /// Arrays of the kernel's own that gradients of the user's write to.
+    pub(crate) written_back: Vec<Root>,
 }
 
 impl Whole {
@@ -138,11 +160,13 @@ impl Whole {
         let mut sweep = Sweep::new(primal, &self.activity, &self.volatile, &self.customs, self.aliases, &mut func);
         sweep.only_counts = only_counts;
         sweep.whole(adjoints, wanted, self.rank);
-        let Sweep { refused, atomics, mut extremes, shared_tapes: tapes, .. } = sweep;
+        let Sweep { mut refused, atomics, mut extremes, shared_tapes: tapes, .. } = sweep;
         extremes.sort();
         extremes.dedup();
         let starts = func.params.len() as u32 - tapes.iter().filter(|tape| tape.array.is_some()).count() as u32;
+        let written_back = self.customs.written_back(&func, primal, self.aliases, &mut refused);
         let is_scratch = |root: Root| match root {
+            Root::Param(..) if written_back.contains(&root) => false,
             // The tapes themselves are behind where they start.
             Root::Param(index, _) => index < n_scratch || index >= starts,
             Root::Local(_) => true,
@@ -159,7 +183,7 @@ impl Whole {
             }
             let _ = eliminate_dead_writes(&mut func, aliases, &is_scratch);
         }
-        Swept { func, refused, atomics, extremes, tapes }
+        Swept { func, refused, atomics, extremes, tapes, written_back }
     }
 
     /// Types of the tapes in shared memory, if any of them is needed; else their parameters go.
@@ -213,28 +237,51 @@ impl Whole {
 }
 
 impl Swept {
-    /// The kernel that counts, which must write nothing but its counts: the adjoint kernel runs after it over the same
-    /// arrays.
-    fn counting(self, types: &[Type], adjoints: &[Option<Type>]) -> Result<Function, Vec<Diagnostic>> {
+    /// The kernel that counts. It runs over copies of the arrays that it writes to, before the adjoint kernel, and must
+    /// count what that one will push: where it reads what it wrote, no other thread may have a part in it.
+    fn counting(
+        self,
+        types: &[Type],
+        adjoints: &[Option<Type>],
+        request: &Request,
+    ) -> Result<Function, Vec<Diagnostic>> {
         let n = types.len() + adjoints.iter().flatten().count();
         let func = self.func;
-        let writes = listed(&func).filter(|(_, inst)| {
-            matches!(inst.op, Op::Store | Op::Atomic | Op::AtomicCas)
-                && roots(&func, inst.operands[0]).iter().any(|root| match root {
-                    Root::Param(index, _) => (*index as usize) < n,
-                    Root::Local(_) => false,
-                    Root::Unknown => true,
+        let is_write = |inst: &Inst| matches!(inst.op, Op::Store | Op::Atomic | Op::AtomicCas);
+        // Beside the counts themselves, and the thread's own arrays.
+        let reached = |inst: &Inst| -> Vec<Root> {
+            let found = roots(&func, inst.operands[0]).into_iter();
+            found.filter(|root| !matches!(root, Root::Local(_)) && !is_behind(*root, n)).collect()
+        };
+        let mut written: Vec<Root> =
+            listed(&func).filter(|(_, inst)| is_write(inst)).flat_map(|(_, inst)| reached(inst)).collect();
+        written.sort();
+        written.dedup();
+        let aliases = Aliases { params_overlap: request.overlap };
+        let is_shared = |inst: &Inst| {
+            matches!(inst.op, Op::Load | Op::Store | Op::Atomic | Op::AtomicCas)
+                && reached(inst).iter().any(|&root| {
+                    root == Root::Unknown && is_write(inst)
+                        || written.iter().any(|&other| {
+                            aliases.may_alias(root, other)
+                                && !(root == other && transform::has_own_index(&func, inst, request.rank))
+                        })
                 })
-        });
-        let refused: Vec<Diagnostic> = writes
+        };
+        let refused: Vec<Diagnostic> = listed(&func)
+            .filter(|(_, inst)| is_shared(inst))
             .map(|(_, inst)| {
-                let message = "the number of rounds of a loop depends on what is written here, and a gradient needs values that it overwrites";
-                let help = "keep what the loop's condition reads in a variable";
+                let message = "the number of rounds of a loop depends on what is read or written here, and a gradient needs values that it overwrites";
+                let help = "read and write it at the thread's own index alone, or keep what the loop's condition reads in a variable";
                 Diagnostic::new("no-gradient", inst.span, message).help(help)
             })
             .collect();
         if refused.is_empty() { Ok(func) } else { Err(refused) }
     }
+}
+
+fn is_behind(root: Root, n: usize) -> bool {
+    matches!(root, Root::Param(index, _) if index as usize >= n)
 }
 
 /// The kernel as it runs forward.

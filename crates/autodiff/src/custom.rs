@@ -10,9 +10,11 @@
 //! ```
 
 use crate::activity::Counterpart;
-use crate::memory::Root;
+use crate::memory::{Aliases, Root, roots};
 use crate::sweep::Sweep;
 use crate::tangent::{has_arrays, has_floats, leads_to_floats, zero};
+use analysis::leaf_roots;
+use diagnostics::Diagnostic;
 use ir::{Attr, CustomGradient, FuncRef, Function, Inst, InstId, Module, Op, Type, Value, ValueDef};
 use std::collections::HashMap;
 
@@ -20,6 +22,15 @@ use std::collections::HashMap;
 #[derive(Debug, Default)]
 pub(crate) struct Customs {
     by_callee: HashMap<FuncRef, Custom>,
+    accesses: HashMap<FuncRef, Accesses>,
+}
+
+/// Arrays of a function's parameters: number of the parameter, and which of its leaves.
+#[derive(Debug, Default)]
+struct Accesses {
+    /// Read or written.
+    touched: Vec<(u32, u32)>,
+    written: Vec<(u32, u32)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +58,7 @@ impl Customs {
         }
         let mut inlined = module.clone();
         let _ = transform::inline_calls(&mut inlined);
-        let mut by_callee = HashMap::new();
+        let (mut by_callee, mut accesses) = (HashMap::new(), HashMap::new());
         for one in custom {
             let Some(gradient) = one.gradient else { continue };
             let callee = one.replay.unwrap_or(one.func);
@@ -56,8 +67,13 @@ impl Customs {
                 |ops: &[Op]| body.regions.iter().flat_map(|r| &r.insts).any(|&id| ops.contains(&body.inst(id).op));
             let writes = has(&[Op::Store, Op::Atomic, Op::AtomicCas]);
             by_callee.insert(callee, Custom { gradient, touches_memory: writes || has(&[Op::Load]), writes });
+            accesses.insert(callee, Accesses::of(body));
+            // What comes after the arguments are adjoints.
+            let mut of_gradient = Accesses::of(inlined.func(gradient));
+            of_gradient.written.retain(|&(param, _)| (param as usize) < body.params.len());
+            accesses.insert(gradient, of_gradient);
         }
-        Customs { by_callee }
+        Customs { by_callee, accesses }
     }
 
     pub(crate) fn stays(&self, callee: FuncRef) -> bool {
@@ -69,6 +85,83 @@ impl Customs {
             Attr::Func(callee) if inst.op == Op::Call => self.by_callee.get(&callee).copied(),
             _ => None,
         }
+    }
+}
+
+impl Customs {
+    /// The kernel's own arrays that the gradient functions called in an adjoint kernel write to. Of these the adjoint
+    /// kernel knows no earlier state, so that the kernel must leave them alone.
+    pub(crate) fn written_back(
+        &self,
+        adjoint: &Function,
+        primal: &Function,
+        aliases: Aliases,
+        refused: &mut Vec<Diagnostic>,
+    ) -> Vec<Root> {
+        let mut found = Vec::new();
+        for inst in calls(adjoint) {
+            let Attr::Func(callee) = inst.attr else { continue };
+            let Some(Accesses { written, .. }) = self.accesses.get(&callee) else { continue };
+            if !self.by_callee.values().any(|custom| custom.gradient == callee) {
+                continue;
+            }
+            let written: Vec<Root> = written.iter().flat_map(|&at| roots_of(adjoint, inst, at)).collect();
+            if self.touches(primal, &written, aliases) {
+                let message = "the gradient of a function writes to an array that the kernel uses as well";
+                let help = "let it write to another array, or add to `wp.adjoint[…]`";
+                refused.push(Diagnostic::new("no-gradient", inst.span, message).help(help));
+            }
+            found.extend(written);
+        }
+        found.sort();
+        found.dedup();
+        found
+    }
+
+    /// Whether a kernel reads or writes any of this memory.
+    fn touches(&self, primal: &Function, memory: &[Root], aliases: Aliases) -> bool {
+        let overlaps =
+            |found: Vec<Root>| found.iter().any(|&root| memory.iter().any(|&other| aliases.may_alias(root, other)));
+        primal.regions.iter().flat_map(|region| &region.insts).map(|&id| primal.inst(id)).any(|inst| match inst.op {
+            Op::Load | Op::Store | Op::Atomic | Op::AtomicCas => overlaps(roots(primal, inst.operands[0])),
+            Op::Call => match inst.attr {
+                Attr::Func(callee) => self
+                    .accesses
+                    .get(&callee)
+                    .is_some_and(|found| found.touched.iter().any(|&at| overlaps(roots_of(primal, inst, at)))),
+                _ => false,
+            },
+            _ => false,
+        })
+    }
+}
+
+fn calls(func: &Function) -> impl Iterator<Item = &Inst> {
+    let insts = func.regions.iter().flat_map(|region| &region.insts).map(|&id| func.inst(id));
+    insts.filter(|inst| inst.op == Op::Call)
+}
+
+/// Where an array comes from that a call passes.
+fn roots_of(func: &Function, call: &Inst, (param, leaf): (u32, u32)) -> Vec<Root> {
+    leaf_roots(func, call.operands[param as usize], leaf)
+}
+
+impl Accesses {
+    /// Of a function without calls.
+    fn of(func: &Function) -> Accesses {
+        let mut found = Accesses::default();
+        for inst in func.regions.iter().flat_map(|region| &region.insts).map(|&id| func.inst(id)) {
+            let writes = matches!(inst.op, Op::Store | Op::Atomic | Op::AtomicCas);
+            if !writes && inst.op != Op::Load {
+                continue;
+            }
+            for root in roots(func, inst.operands[0]) {
+                let Root::Param(index, leaf) = root else { continue };
+                found.touched.push((index, leaf));
+                found.written.extend(writes.then_some((index, leaf)));
+            }
+        }
+        found
     }
 }
 

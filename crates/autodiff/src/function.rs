@@ -63,7 +63,7 @@ impl Whole {
                 let _ = pass(&mut func);
             }
         }
-        Swept { func, refused, atomics: Vec::new(), extremes: Vec::new(), tapes }
+        Swept { func, refused, atomics: Vec::new(), extremes: Vec::new(), tapes, written_back: Vec::new() }
     }
 }
 

@@ -35,7 +35,7 @@ pub fn check(
     on_cpu: bool,
 ) -> Result<usize, String> {
     let Some(kernel) = module.kernel() else { return Err("there is no kernel".into()) };
-    let request = Request { wanted: vec![true; inputs.len()], overlap: false, rank: 1 };
+    let request = Request { wanted: vec![true; inputs.len()], overlap: false, adjoints_overlap: false, rank: 1 };
     let adjoint = autodiff::reverse(module, &[], &request).map_err(|refused| refused[0].message.clone())?;
     let found = adjoints(&adjoint, inputs, bounds, false)?;
     if on_cpu {
@@ -267,7 +267,11 @@ pub fn adjoints(adjoint: &Adjoint, inputs: &[Arg], bounds: &LaunchBounds, on_cpu
     }
     let mut tapes = Vec::new();
     if let Some(measure) = &adjoint.measure {
-        tapes = measured(adjoint, measure, &args, bounds, on_cpu)?;
+        // What it writes it writes to copies.
+        let mut copies = Memory { arrays: memory.arrays.clone() };
+        let mut apart = copies.args(inputs);
+        apart.extend_from_slice(&args[inputs.len()..]);
+        tapes = measured(adjoint, measure, &apart, bounds, on_cpu)?;
         let elements = std::iter::once(Type::i64()).chain(adjoint.tapes.iter().copied());
         args.extend(tapes.iter_mut().zip(elements).map(|(words, ty)| array(ty, words)));
     }

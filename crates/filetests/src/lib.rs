@@ -115,7 +115,7 @@ fn produce(text: &str, mode: &Mode) -> Result<(String, Option<Module>), String> 
 /// Asks for all adjoints of the kernel's parameters.
 fn everything(module: &Module) -> autodiff::Request {
     let n = module.kernel().map_or(0, |kernel| module.func(kernel).params.len());
-    autodiff::Request { wanted: vec![true; n], overlap: false, rank: 1 }
+    autodiff::Request { wanted: vec![true; n], overlap: false, adjoints_overlap: false, rank: 1 }
 }
 
 /// Runs a pass by its name.

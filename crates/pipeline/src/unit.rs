@@ -211,7 +211,7 @@ pub fn build_adjoint(
             };
             let module = module.unwrap_or_else(|| panic!("the gradient has no part {part:?}"));
             let lowered = frontend::Lowered { module, sources, launch_rank, custom, derivatives: Vec::new() };
-            Ok(Unit { facts, has_primer, tapes, ..optimize_for(lowered, !request.overlap) })
+            Ok(Unit { facts, has_primer, tapes, ..optimize_for(lowered, request.are_distinct()) })
         }
         Err(diagnostics) => Err(Rejected { diagnostics, sources }),
     }
@@ -228,7 +228,7 @@ fn tangent(module: &Module, custom: &[CustomGradient], request: &Request, contex
         Ok(module) => {
             let (custom, derivatives) = (Vec::new(), Vec::new());
             let lowered = frontend::Lowered { module, sources, launch_rank, custom, derivatives };
-            Ok(optimize_for(lowered, !request.overlap))
+            Ok(optimize_for(lowered, request.are_distinct()))
         }
         Err(diagnostics) => Err(Rejected { diagnostics, sources }),
     }

@@ -33,15 +33,17 @@ pub(crate) fn adjoint_facts<'py>(
     guarded(|| {
         let kernel = kernel_of(kernel)?;
         let compile = kernel.get().options(options)?;
-        let (types, overlap) = match args.extract::<Vec<PyIrType>>() {
-            Ok(types) => (types.iter().map(|ty| ty.0).collect(), false),
+        let key = UnitKey { options: compile, rank };
+        let (types, overlaps) = match args.extract::<Vec<PyIrType>>() {
+            Ok(types) => (types.iter().map(|ty| ty.0).collect(), Overlaps::default()),
             Err(_) => {
                 let args = collect_args(kernel.get(), args, None)?;
                 let types = types_of(kernel.get(), &args)?;
                 let signature = kernel.get().signature(&types);
                 let mut words = Words::new();
                 signature.pack(kernel.get(), &args, Reach::Any, &mut words)?;
-                (types, overlap(&signature, &words))
+                let overlaps = overlaps_of(kernel, &signature, &words, &types, key)?;
+                (types, overlaps)
             }
         };
         let wanted = wanted.unwrap_or_else(|| vec![true; types.len()]);
@@ -49,8 +51,9 @@ pub(crate) fn adjoint_facts<'py>(
             let text = format!("`wanted` has {} items for {} parameters", wanted.len(), types.len());
             return Err(PyTypeError::new_err(text));
         }
-        let signature = adjoint_signature(kernel.get(), types, Request { wanted, overlap, rank });
-        let unit = signature.variants.unit(kernel, &signature.types, UnitKey { options: compile, rank })?;
+        let request = Request { wanted, overlap: overlaps.own, adjoints_overlap: overlaps.adjoint, rank };
+        let signature = adjoint_signature(kernel.get(), types, request);
+        let unit = signature.variants.unit(kernel, &signature.types, key)?;
         let facts = PyList::empty(py);
         for fact in &unit.facts {
             let entry = PyDict::new(py);
@@ -60,6 +63,7 @@ pub(crate) fn adjoint_facts<'py>(
             entry.set_item("writes", fact.writes)?;
             entry.set_item("adjoint", fact.has_adjoint)?;
             entry.set_item("adds_only", fact.only_adds)?;
+            entry.set_item("writes_back", fact.writes_back)?;
             facts.append(entry)?;
         }
         Ok(facts)
@@ -160,12 +164,13 @@ impl Given<'_, '_> {
         let wanted: Vec<bool> =
             params.iter().zip(self.beside).map(|(param, beside)| param.is_some() && !beside.is_none()).collect();
         let (own, reached, part) = request(&wanted);
-        let signature = |overlap| {
-            let request = Request { wanted: reached.clone(), overlap, rank: grid.rank };
+        let signature = |overlaps: Overlaps| {
+            let Overlaps { own: overlap, adjoint: adjoints_overlap } = overlaps;
+            let request = Request { wanted: reached.clone(), overlap, adjoints_overlap, rank: grid.rank };
             signature_of(kernel.get(), own.clone(), request, part, Vec::new())
         };
         // The words lie the same whether they overlap or not.
-        let mut found = signature(false);
+        let mut found = signature(Overlaps::default());
         let mut words = Words::new();
         words.resize(found.n_words(), 0);
         let mut packed = Packed::default();
@@ -185,8 +190,10 @@ impl Given<'_, '_> {
             }
             at += 1;
         }
-        if overlap(&found, &words) {
-            found = signature(true);
+        let key = UnitKey { options: compile, rank: grid.rank };
+        let overlaps = overlaps_of(kernel, &found, &words, &own, key)?;
+        if overlaps != Overlaps::default() {
+            found = signature(overlaps);
         }
         let job = Prepared {
             kernel,
@@ -272,9 +279,44 @@ fn check_shape(
     Err(kernel.get().refuse(kernel.py(), index, "", crate::bytes::Mismatch::Unfit(why)))
 }
 
-/// Whether any two arrays may share memory: the ranges of addresses that they lie in meet.
-pub(crate) fn overlap(signature: &Signature, words: &[u64]) -> bool {
-    let mut spans: Vec<_> = signature.places().iter().filter_map(|place| place.span(words)).collect();
-    spans.sort_unstable_by_key(|span| span.lo);
-    spans.windows(2).any(|pair| pair[1].lo < pair[0].hi)
+/// Which arrays among the arguments share memory, by the ranges of addresses that they lie in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Overlaps {
+    /// Two of the kernel's own, of which it writes to one.
+    pub(crate) own: bool,
+    /// Two of which one is an adjoint.
+    pub(crate) adjoint: bool,
+}
+
+/// The kernel's own parameters come first; `written` says for each whether the kernel writes to its arrays.
+pub(crate) fn overlaps(signature: &Signature, words: &[u64], written: &[bool]) -> Overlaps {
+    let places = signature.places().iter();
+    let mut spans: Vec<_> = places.filter_map(|place| Some((place.span(words)?, place.param))).collect();
+    spans.sort_unstable_by_key(|(span, _)| span.lo);
+    let mut found = Overlaps::default();
+    for (index, &(span, param)) in spans.iter().enumerate() {
+        for &(_, other) in spans[index + 1..].iter().take_while(|(other, _)| other.lo < span.hi) {
+            match (written.get(param), written.get(other)) {
+                (Some(a), Some(b)) => found.own |= a | b,
+                _ => found.adjoint = true,
+            }
+        }
+    }
+    found
+}
+
+/// As [`overlaps`], where the kernel is asked what it writes to only if it matters.
+fn overlaps_of(
+    kernel: &Bound<'_, Kernel>,
+    signature: &Signature,
+    words: &[u64],
+    types: &[Type],
+    key: UnitKey,
+) -> PyResult<Overlaps> {
+    let found = overlaps(signature, words, &vec![true; types.len()]);
+    if !found.own {
+        return Ok(found);
+    }
+    let own = kernel.get().signature(types);
+    Ok(overlaps(signature, words, &own.variants.unit(kernel, types, key)?.written))
 }

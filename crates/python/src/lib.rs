@@ -116,7 +116,8 @@ fn text<'py>(
         let host = LiveHost::new(py);
         let id = host.register(kernel.as_any());
         let special = Specialization { contiguous: true, rank };
-        let request = adjoint.then(|| Request { wanted: vec![true; types.len()], overlap: false, rank });
+        let request =
+            adjoint.then(|| Request { wanted: vec![true; types.len()], overlap: false, adjoints_overlap: false, rank });
         let text = pipeline::text(&host, id, &types, &options, special, stage, request.as_ref());
         host.interrupted()?;
         text.map_err(|error| match error {

@@ -1,14 +1,15 @@
 //! Memory for what a gradient keeps of loops whose length only the launch shows.
 //!
-//! In: an adjoint kernel with tapes that its threads share. Out: it has run. A kernel that only counts runs first and
-//! says how much each thread will keep; then the launch runs in pieces of as many threads as fit the budget. On the CPU a
-//! piece is a range of threads; elsewhere all threads are launched, and those of other pieces are told to leave by a
-//! part that begins below zero.
+//! In: an adjoint kernel with tapes that its threads share. Out: it has run. A kernel that only counts runs first, over
+//! copies of what it writes to, and says how much each thread will keep; then the launch runs in pieces of as many
+//! threads as fit the budget. On the CPU a piece is a range of threads; elsewhere all threads are launched, and those of
+//! other pieces are told to leave by a part that begins below zero.
 
 use crate::cuda::{self, Queue};
 use crate::launch::{Device, Job, Prepared};
 use crate::pack::{Signature, Words};
 use crate::plan::UnitKey;
+use crate::tape::watch;
 use ir::Type;
 use pipeline::{Part, Unit};
 use pyo3::exceptions::PyMemoryError;
@@ -17,6 +18,7 @@ use pyo3::types::PyDict;
 use runtime_cuda::{Allocation, MemoryKind, RawStream};
 use std::ops::Range;
 use std::sync::Arc;
+use tape::Saved;
 
 /// Bytes that tapes take at a time, unless one thread needs more: of the host's memory, and of a device's.
 const BUDGET: u64 = 256 << 20;
@@ -38,8 +40,12 @@ pub(crate) fn run(
     let numbers = Type::array(Type::i64(), 1);
     let (n_threads, n_tapes) = (job.grid.n_threads as usize, unit.tapes.len());
     let starts = Memory::zeroed(stream, n_threads, n_tapes as u64)?;
-    let words = further(job.words, &[(&starts, 8)]);
-    Prepared { signature: &signature(Part::Measure, &[numbers]), words: &words, ..*job }.run()?;
+    let measure = signature(Part::Measure, &[numbers]);
+    let mut words = further(job.words, &[(&starts, 8)]);
+    let written = &measure.variants.unit(job.kernel, &measure.types, key)?.written;
+    let copies = take_apart(&measure, &mut words, &written[..written.len() - 1])?;
+    Prepared { signature: &measure, words: &words, ..*job }.run()?;
+    drop(copies);
     let mut counts = starts.read(job.kernel.py())?;
 
     let sizes: Vec<u64> = unit.tapes.iter().map(|ty| ty.size()).collect();
@@ -82,6 +88,20 @@ pub(crate) fn run(
         own[range].fill(NOWHERE);
     }
     Ok(())
+}
+
+/// Puts copies in the place of arrays that a kernel writes to: of what it leaves there no one may see anything. No other
+/// argument shares their memory.
+fn take_apart(signature: &Signature, words: &mut Words, written: &[bool]) -> PyResult<Vec<Saved>> {
+    let mut copies = Vec::new();
+    for place in signature.places().iter().filter(|place| written.get(place.param) == Some(&true)) {
+        let Some(span) = place.span(words) else { continue };
+        // SAFETY: the arguments are alive.
+        let copy = unsafe { Saved::new(watch::memory_of(span), span) }.map_err(watch::out_of_memory)?;
+        words[place.word] = copy.moved(words[place.word]);
+        copies.push(copy);
+    }
+    Ok(copies)
 }
 
 fn budget(options: Option<&Bound<'_, PyDict>>) -> PyResult<Option<u64>> {

@@ -110,11 +110,25 @@ fn scalars_written(func: &Function, inst: &Inst) -> Vec<Scalar> {
     leaves.filter_map(|leaf| if let LeafKind::Scalar(scalar) = leaf.kind { Some(scalar) } else { None }).collect()
 }
 
-/// Whether the indices name the thread's own index in every dimension of the launch.
-fn has_own_index(func: &Function, inst: &Inst, rank: u32) -> bool {
+/// Whether an access names the thread's own index in every dimension of the launch, so that no other thread reaches the
+/// element by the like.
+pub fn has_own_index(func: &Function, inst: &Inst, rank: u32) -> bool {
     let TypeKind::Array { rank: n, .. } = *func.ty(inst.operands[0]).kind() else { return false };
-    let (_, indices, _, _) = inst.access(n as usize);
-    (0..rank).all(|dim| indices.iter().any(|&index| own_dimension(func, index) == Some(dim)))
+    let (array, indices, _, _) = inst.access(n as usize);
+    let mut all = indices.to_vec();
+    add_rows(func, array, &mut all);
+    (0..rank).all(|dim| all.iter().any(|&index| own_dimension(func, index) == Some(dim)))
+}
+
+/// Adds the indices of the rows that an array is.
+fn add_rows(func: &Function, array: Value, indices: &mut Vec<Value>) {
+    if let ValueDef::Result(id, _) = func.def(array)
+        && let inst = func.inst(id)
+        && inst.op == Op::Row
+    {
+        indices.extend(&inst.operands[1..]);
+        add_rows(func, inst.operands[0], indices);
+    }
 }
 
 /// The dimension of the launch whose thread index a value is.
@@ -202,6 +216,22 @@ mod tests {
             1,
         );
         assert!(text.contains("store v5[v3], v"), "{text}");
+    }
+
+    #[test]
+    fn a_row_of_the_own_index_is_own() {
+        let text = "kernel @f(v0: f32, v1: array<f32, 2>, v2: i64) {
+            v3: i64 = tid 0
+            v4: array<f32, 1> = row v1, v3 {0}
+            v5: array<f32, 1> = row v1, v2 {0}
+            store v4[v2], v0
+            store v5[v2], v0
+            return
+        }";
+        let module = ir::parse::parse_module(text).unwrap_or_else(|error| panic!("{error:?}"));
+        let func = &module.funcs[0];
+        let found = func.insts.iter().filter(|inst| inst.op == Op::Store);
+        assert_eq!(found.map(|inst| has_own_index(func, inst, 1)).collect::<Vec<_>>(), [true, false]);
     }
 
     #[test]

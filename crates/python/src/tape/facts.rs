@@ -3,7 +3,7 @@
 //! Both are found once for a signature and options. Which gradients are wanted is known on the way back only, so that
 //! what a launch keeps is what the adjoint kernel for all of them reads.
 
-use crate::adjoint::{adjoint_signature, overlap, run_steps};
+use crate::adjoint::{Overlaps, adjoint_signature, overlaps, run_steps};
 use crate::array::Array;
 use crate::errors::guarded;
 use crate::function::Kernel;
@@ -32,6 +32,8 @@ pub(crate) struct ParamFacts {
     pub(crate) writes: bool,
     /// Every write is an addition, so that the gradient stays.
     pub(crate) only_adds: bool,
+    /// A gradient of the user's writes to the array on the way back.
+    writes_back: bool,
     /// Number of the adjoint kernel's parameter for its gradient.
     adjoint: Option<usize>,
 }
@@ -68,7 +70,7 @@ pub(crate) fn of(launching: &Launching<'_, '_>) -> PyResult<Arc<Facts>> {
 impl Facts {
     fn find(kernel: &Bound<'_, Kernel>, signature: &Signature, key: UnitKey, written: &[bool]) -> Facts {
         let n = signature.types.len();
-        let request = Request { wanted: vec![true; n], overlap: false, rank: key.rank };
+        let request = Request { wanted: vec![true; n], overlap: false, adjoints_overlap: false, rank: key.rank };
         let adjoint = adjoint_signature(kernel.get(), signature.types.clone(), request);
         // A kernel without gradient is refused on the way back, if anything is asked of it then.
         let unit = adjoint.variants.unit(kernel, &adjoint.types, key).ok();
@@ -84,6 +86,7 @@ impl Facts {
                 loads: fact.is_none_or(|fact| fact.loads),
                 writes: written[index],
                 only_adds: fact.is_some_and(|fact| fact.only_adds),
+                writes_back: fact.is_some_and(|fact| fact.writes_back),
                 adjoint: number,
             }
         });
@@ -100,6 +103,10 @@ impl Facts {
         gradients: &[Option<&Array>],
     ) -> PyResult<()> {
         let places = launch.signature.places();
+        for place in places.iter().filter(|place| self.params[place.param].writes_back) {
+            let writer = || format!("a gradient of the user's, called by {}", launch.name_of(place));
+            place.span(words).map_or(Ok(()), |span| watch::before_write(span, false, &writer))?;
+        }
         let mut wanted = vec![false; self.params.len()];
         for (place, gradient) in places.iter().zip(gradients) {
             wanted[place.param] |= gradient.is_some();
@@ -167,13 +174,15 @@ impl Facts {
     fn code(&self, py: Python<'_>, launch: &Launched, wanted: Vec<bool>, words: &[u64]) -> PyResult<Code> {
         let kernel = launch.kernel.bind(py);
         let lock = || self.codes.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let mut request = Request { wanted, overlap: false, rank: launch.key.rank };
+        let mut request = Request { wanted, overlap: false, adjoints_overlap: false, rank: launch.key.rank };
         // Where the arguments lie does not depend on what is wanted.
         let signature = match lock().iter().find(|code| code.request.wanted == request.wanted) {
             Some(code) => code.signature.clone(),
             None => adjoint_signature(kernel.get(), launch.signature.types.clone(), request.clone()),
         };
-        request.overlap = overlap(&signature, words);
+        let written: Vec<bool> = self.params.iter().map(|param| param.writes || param.writes_back).collect();
+        let Overlaps { own, adjoint } = overlaps(&signature, words, &written);
+        (request.overlap, request.adjoints_overlap) = (own, adjoint);
         let is_contiguous = signature.is_contiguous(words);
         let is_same = |code: &&Code| code.request == request && code.is_contiguous == is_contiguous;
         if let Some(code) = lock().iter().find(is_same) {
