@@ -73,6 +73,17 @@ pub enum CudaError {
     Driver(#[from] runtime_cuda::Error),
 }
 
+/// Makes machine code of PTX in place of the driver; what went wrong.
+pub type LinkBy<'a> = dyn Fn(&str, LinkOptions) -> Result<Vec<u8>, String> + Sync + 'a;
+
+/// What a kernel is linked with.
+#[derive(Clone, Copy, Default)]
+pub struct Linked<'a> {
+    pub inputs: &'a [LinkInput],
+    /// Another linker than the driver's.
+    pub by: Option<&'a LinkBy<'a>>,
+}
+
 type LoadedCode = HashMap<(u32, Key), Arc<CudaCode>>;
 
 /// Loaded code by device and key. It stays for good: a kernel of it may be running.
@@ -84,21 +95,21 @@ pub fn load_cuda(
     special: CudaSpecialization,
     device: &'static Device,
     disk: Option<&DiskCache>,
-    inputs: &[LinkInput],
+    linked: Linked<'_>,
 ) -> Result<Arc<CudaCode>, CudaError> {
     let start = Instant::now();
     let options = ptx_options(special, device.properties.sm, ptx_version(driver::version()?));
-    let key = cuda_key(unit, &options, special.max_registers, inputs)?;
+    let key = cuda_key(unit, &options, special.max_registers, linked.inputs)?;
     let place = (device.ordinal, key);
     if let Some(known) = loaded().as_ref().and_then(|codes| codes.get(&place).cloned()) {
         record(Phase::Reused, start.elapsed());
         return Ok(known);
     }
-    let keeps_image = !inputs.is_empty();
+    let keeps_image = !linked.inputs.is_empty();
     let code = match read(&key, disk, device, keeps_image) {
         Some(code) => code,
         None => {
-            let (facts, image) = generate(unit, &options, special.max_registers, device, inputs)?;
+            let (facts, image) = generate(unit, &options, special.max_registers, device, linked)?;
             if let Some(disk) = disk {
                 disk.write(&key, &facts.pack(&image));
             }
@@ -113,7 +124,7 @@ fn generate(
     options: &PtxOptions,
     max_registers: u32,
     device: &'static Device,
-    inputs: &[LinkInput],
+    linked: Linked<'_>,
 ) -> Result<(Facts, Vec<u8>), CudaError> {
     let ahead = ahead::find(&ptx_key(unit, options));
     let (facts, text) = match ahead.as_deref().and_then(Facts::unpack) {
@@ -125,7 +136,10 @@ fn generate(
     };
     let max_registers = if max_registers == 0 { registers_of(&facts.shape) } else { max_registers };
     let options = LinkOptions { max_registers, has_line_info: false };
-    let image = timed(Phase::Assembled, || link(device, &text, inputs, options))?;
+    let image = timed(Phase::Assembled, || match linked.by {
+        Some(by) => by(&text, options).map_err(runtime_cuda::Error::Refused),
+        None => link(device, &text, linked.inputs, options),
+    })?;
     Ok((facts, image))
 }
 
@@ -160,7 +174,7 @@ pub(crate) fn entry(
     if let Some(known) = disk.and_then(|disk| disk.read(&key)) {
         return Ok((key, known));
     }
-    let (facts, image) = generate(unit, &options, special.max_registers, device, &[])?;
+    let (facts, image) = generate(unit, &options, special.max_registers, device, Linked::default())?;
     let entry = facts.pack(&image);
     if let Some(disk) = disk {
         disk.write(&key, &entry);

@@ -4,12 +4,13 @@
 use crate::cuda::raised_for;
 use crate::function::Kernel;
 use crate::host::LiveHost;
-use pipeline::CudaCode;
+use ir::Type;
+use pipeline::{CudaCode, Linked};
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use runtime_cuda::{LinkInput, LinkKind};
+use runtime_cuda::{LinkInput, LinkKind, LinkOptions};
 use std::sync::Arc;
 
 /// What a kernel is linked with: what its decorator names, then what the functions that it calls need, each once.
@@ -41,13 +42,35 @@ pub(crate) fn inputs(py: Python<'_>, linked: &[Py<PyAny>], sm: u32) -> PyResult<
     linked.iter().map(input).collect()
 }
 
+/// What a kernel is linked with, for the compiler. LTO-IR is for NVIDIA's own linker, which Python calls.
+pub(crate) fn with_linked<T>(inputs: &[LinkInput], sm: u32, then: impl FnOnce(Linked<'_>) -> T) -> T {
+    let by = |ptx: &str, options: LinkOptions| {
+        let given = inputs.iter().map(|input| (input.kind.extension(), &input.bytes[..], &input.name[..]));
+        Python::attach(|py| {
+            let linkable = py.import(intern!(py, "gridstride.numba.cuda._linkable"))?;
+            let given = (ptx, given.collect::<Vec<_>>(), sm, options.max_registers);
+            linkable.call_method1(intern!(py, "link_with_optimization"), given)?.extract()
+        })
+        .map_err(|error: PyErr| error.to_string())
+    };
+    let needs_it = inputs.iter().any(|input| input.kind == LinkKind::LtoIr);
+    then(Linked { inputs, by: needs_it.then_some(&by) })
+}
+
 /// Tells the program that its code is loaded, where it wants to know: then Python loads it, and gives the library.
-pub(crate) fn set_up(kernel: &Bound<'_, Kernel>, linked: &[Py<PyAny>], code: Arc<CudaCode>) -> PyResult<Arc<CudaCode>> {
+pub(crate) fn set_up(
+    kernel: &Bound<'_, Kernel>,
+    types: &[Type],
+    linked: &[Py<PyAny>],
+    code: Arc<CudaCode>,
+) -> PyResult<Arc<CudaCode>> {
     let py = kernel.py();
     let (Some(image), false) = (&code.image, linked.is_empty()) else { return Ok(code) };
     let objects: Vec<&Bound<'_, PyAny>> = linked.iter().map(|object| object.bind(py)).collect();
     let modules = py.import(intern!(py, "gridstride.numba.cuda._modules"))?;
-    let library = modules.call_method1(intern!(py, "set_up"), (kernel, PyBytes::new(py, image), objects))?;
+    let signature = types.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let given = (kernel, signature, PyBytes::new(py, image), objects);
+    let library = modules.call_method1(intern!(py, "set_up"), given)?;
     if library.is_none() {
         return Ok(code);
     }

@@ -11,7 +11,7 @@ use crate::host::LiveHost;
 use crate::options::{CompileOptions, disk_cache};
 use crate::pack::Layout;
 use ir::Type;
-use pipeline::{CudaError, CudaSpecialization, LoadedModule, Part, Request, Specialization, Unit};
+use pipeline::{CudaError, CudaSpecialization, Linked, LoadedModule, Part, Request, Specialization, Unit};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use runtime::abi::MAX_RANK;
@@ -279,9 +279,11 @@ impl Variants {
             return Ok(ready);
         }
         let name = &kernel.get().name;
-        let outcome = match py.detach(|| pipeline::load_cuda(&unit, special, device, disk.as_ref(), &inputs)) {
+        let sm = device.properties.sm;
+        let load = |linked: Linked<'_>| pipeline::load_cuda(&unit, special, device, disk.as_ref(), linked);
+        let outcome = match py.detach(|| external::with_linked(&inputs, sm, load)) {
             Ok(code) => {
-                let code = external::set_up(kernel, &linked, code)?;
+                let code = external::set_up(kernel, types, &linked, code)?;
                 Ok(Arc::new(CudaReady::new(kernel.get(), unit, code, cuda.summed)))
             }
             Err(CudaError::Code(error)) => Err(Arc::new(Failure::new(name, error.to_string()))),

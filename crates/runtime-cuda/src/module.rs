@@ -31,6 +31,8 @@ pub enum LinkKind {
     Fatbin,
     Object,
     Archive,
+    /// For NVIDIA's linker, which is none of the driver's.
+    LtoIr,
 }
 
 impl LinkKind {
@@ -42,18 +44,32 @@ impl LinkKind {
             "fatbin" => Some(LinkKind::Fatbin),
             "o" => Some(LinkKind::Object),
             "a" => Some(LinkKind::Archive),
+            "ltoir" => Some(LinkKind::LtoIr),
             _ => None,
         }
     }
 
-    fn raw(self) -> CUjitInputType {
+    /// The usual ending of a file's name.
+    pub fn extension(self) -> &'static str {
         match self {
+            LinkKind::Ptx => "ptx",
+            LinkKind::Cubin => "cubin",
+            LinkKind::Fatbin => "fatbin",
+            LinkKind::Object => "o",
+            LinkKind::Archive => "a",
+            LinkKind::LtoIr => "ltoir",
+        }
+    }
+
+    fn raw(self) -> Result<CUjitInputType, Error> {
+        Ok(match self {
             LinkKind::Ptx => CUjitInputType::CU_JIT_INPUT_PTX,
             LinkKind::Cubin => CUjitInputType::CU_JIT_INPUT_CUBIN,
             LinkKind::Fatbin => CUjitInputType::CU_JIT_INPUT_FATBINARY,
             LinkKind::Object => CUjitInputType::CU_JIT_INPUT_OBJECT,
             LinkKind::Archive => CUjitInputType::CU_JIT_INPUT_LIBRARY,
-        }
+            LinkKind::LtoIr => return Err(Error::Refused("the driver does not link LTO-IR".to_owned())),
+        })
     }
 }
 
@@ -63,10 +79,11 @@ const LOG_BYTES: usize = 8192;
 pub fn link(device: &'static Device, ptx: &str, inputs: &[LinkInput], options: LinkOptions) -> Result<Vec<u8>, Error> {
     let _entered = device.enter()?;
     let no_zero = |_| Error::Refused("the PTX, or a name of what is linked with it, has a zero byte".to_owned());
-    let own = (CUjitInputType::CU_JIT_INPUT_PTX, ptx.as_bytes(), "gridstride");
-    let others = inputs.iter().map(|input| (input.kind.raw(), &input.bytes[..], &input.name[..]));
+    let own = (LinkKind::Ptx, ptx.as_bytes(), "gridstride");
+    let others = inputs.iter().map(|input| (input.kind, &input.bytes[..], &input.name[..]));
     let mut pieces = Vec::new();
     for (kind, bytes, name) in [own].into_iter().chain(others) {
+        let kind = kind.raw()?;
         let mut bytes = bytes.to_vec();
         if kind == CUjitInputType::CU_JIT_INPUT_PTX {
             // A text ends with a zero, which is counted; other compilers' may have one.

@@ -180,6 +180,8 @@ def typeof(value: Any) -> types.Type:
         return from_dtype(value)
     if isinstance(value, types.Type):
         return value
+    if isinstance(value, type) and issubclass(value, np.number | np.bool_):
+        return types.NumberClass(from_dtype(np.dtype(value)))
     if isinstance(value, type):
         return types.Dummy(f"class({value.__name__})")
     raise ValueError(f"cannot determine Numba type of {type(value)}")

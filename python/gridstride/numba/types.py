@@ -243,6 +243,14 @@ class Dummy(Type):
     """A type that no value of a kernel has."""
 
 
+class NumberClass(Dummy):
+    """The type of a type that is passed to a kernel, `np.float32` for one: a constant of the kernel."""
+
+    def __init__(self, instance_type: Type) -> None:
+        super().__init__(f"class({instance_type.name})")
+        self.instance_type = instance_type
+
+
 class Signature:
     """Types of arguments and of the result."""
 

@@ -126,8 +126,7 @@ def test_code_to_link_is_known_by_its_ending(tmp_path):
         cuda.LinkableCode.from_path("data")
     with pytest.raises(LinkerError, match="missing.a not found"):
         cuda.LinkableCode.from_path("missing.a")
-    with pytest.raises(NotImplementedError, match="LTO-IR"):
-        cuda.LTOIR(b"").for_driver(90)
+    assert cuda.LTOIR(b"code").for_driver(90) == ("ltoir", b"code", "<unnamed-ltoir>")
 
 
 def twice(abi):

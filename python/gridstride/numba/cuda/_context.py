@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gridstride import _native
-from gridstride.numba.cuda import _devices, _managers
+from gridstride.numba.cuda import _devices, _managers, _modules
 from gridstride.numba.cuda._errors import CudaDriverError
 from gridstride.numba.cuda._pending import Pending
 
@@ -134,14 +134,10 @@ class Context:
 
     def create_module_ptx(self, ptx: Any) -> Any:
         """Loads PTX."""
-        from gridstride.numba.cuda import _modules
-
         return _modules.load_ptx(ptx, self)
 
     def create_module_image(self, image: Any) -> Any:
         """Loads machine code."""
-        from gridstride.numba.cuda import _modules
-
         return _modules.load_image(image, self)
 
     def unload_module(self, module: Any) -> None:

@@ -264,6 +264,8 @@ class Driver:
         function = getattr(_bindings(), name)
 
         def call(*args: Any) -> Any:
+            # Some need a driver that is started.
+            _devices.gpu()
             status, *results = function(*args)
             if int(status):
                 raise CudaAPIError(int(status), f"Call to {name} results in {status.name}")

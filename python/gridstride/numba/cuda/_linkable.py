@@ -4,11 +4,13 @@
     >>> f = cuda.declare_device("twice", "int32(int32)", link=twice)
 
 A file is named by its path, whose ending says what it is: `.ptx`, `.cubin`, `.fatbin`, `.o`, `.a`, or `.cu` for CUDA
-C++, which NVIDIA's compiler makes PTX of. The driver links them.
+C++, which NVIDIA's compiler makes PTX of. The driver links them, and NVIDIA's own linker, nvJitLink, where LTO-IR
+(`.ltoir`) is among them.
 """
 
 from __future__ import annotations
 
+import importlib
 import io
 import os
 from collections.abc import Callable
@@ -134,11 +136,6 @@ class LTOIR(LinkableCode):
 
     kind, default_name = "ltoir", "<unnamed-ltoir>"
 
-    def for_driver(self, sm: int) -> tuple[str, bytes, str]:
-        raise NotImplementedError(
-            f"{self.name}: LTO-IR is for NVIDIA's own linker, and kernels are linked by the driver: give PTX or a cubin"
-        )
-
 
 _BY_ENDING: dict[str, type[LinkableCode]] = {
     ".ptx": PTXSource,
@@ -157,3 +154,23 @@ def listed(link: Any) -> list[LinkableCode]:
         return []
     one = isinstance(link, str | os.PathLike | LinkableCode)
     return [LinkableCode.from_path_or_obj(item) for item in ([link] if one else link)]
+
+
+def link_with_optimization(ptx: str, inputs: list[tuple[str, bytes, str]], sm: int, max_registers: int) -> bytes:
+    """A kernel's machine code by NVIDIA's own linker: its PTX and what it is linked with, by kind, bytes and name."""
+    try:
+        core = importlib.import_module("cuda.core")
+    except ImportError:
+        raise LinkerError("LTO-IR is linked by nvJitLink: pip install cuda-core nvidia-nvjitlink") from None
+    makers = {
+        "ptx": core.ObjectCode.from_ptx,
+        "cubin": core.ObjectCode.from_cubin,
+        "fatbin": core.ObjectCode.from_fatbin,
+        "o": core.ObjectCode.from_object,
+        "a": core.ObjectCode.from_library,
+        "ltoir": core.ObjectCode.from_ltoir,
+    }
+    codes = [makers[kind](bytes(data), name=name) for kind, data, name in [("ptx", ptx.encode(), "kernel"), *inputs]]
+    limit = {"max_register_count": max_registers} if max_registers else {}
+    options = core.LinkerOptions(arch=f"sm_{sm}", link_time_optimization=True, **limit)
+    return bytes(core.Linker(*codes, options=options).link("cubin").code)

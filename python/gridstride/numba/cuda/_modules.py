@@ -64,11 +64,13 @@ def load_image(image: Any, context: Any) -> Module:
 
 
 _lock = threading.RLock()
-_loaded: weakref.WeakKeyDictionary[Any, dict[bytes, Module]] = weakref.WeakKeyDictionary()
+_loaded: weakref.WeakKeyDictionary[Any, dict[tuple[str, bytes], Module]] = weakref.WeakKeyDictionary()
 
 
-def set_up(kernel: Any, image: bytes, linked: Sequence[Any]) -> int | None:
-    """Loads the code of a kernel and tells what it is linked with, once. Gives the library; None where nobody asks.
+def set_up(kernel: Any, signature: str, image: bytes, linked: Sequence[Any]) -> int | None:
+    """Loads a kernel's code for a signature and tells what it is linked with, once.
+
+    Gives the library; None where nobody wants to know.
 
     What is to be done before the code goes is done when the kernel or the context does.
     """
@@ -77,9 +79,9 @@ def set_up(kernel: Any, image: bytes, linked: Sequence[Any]) -> int | None:
     if not setups and not teardowns:
         return None
     with _lock:
-        known = _loaded.setdefault(kernel, {})
-        if image not in known:
-            module = known[image] = Module(_core().ObjectCode.from_cubin(image), setups, teardowns)
+        known, key = _loaded.setdefault(kernel, {}), (signature, image)
+        if key not in known:
+            module = known[key] = Module(_core().ObjectCode.from_cubin(image), setups, teardowns)
             _devices.current_context().modules.append(module)
             weakref.finalize(kernel, module.unload).atexit = False
-        return int(known[image].handle)
+        return int(known[key].handle)

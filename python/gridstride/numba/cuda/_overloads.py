@@ -6,6 +6,7 @@ from typing import Any
 
 from gridstride import _native
 from gridstride.numba import _dtypes, _typing, types
+from gridstride.numba.cuda import _statics
 from gridstride.numba.cuda._configuration import dim3
 from gridstride.numba.cuda._devices import gpu
 
@@ -27,7 +28,7 @@ class Overload:
         ordinal = gpu()
         if ordinal is None or self._kernel is None:
             return [0, 0, 0, 1024, 1024, 0]
-        compiled = [_dtypes.argument(ty) for ty in self.signature.args]
+        compiled = [_dtypes.argument(ty) for ty in _statics.kept(self.signature.args)]
         options = self.dispatcher._compile_options()
         return _native.cuda_kernel_properties(self._kernel, compiled, ordinal, options, 1, block, dynamic_shared)
 
@@ -45,7 +46,9 @@ class Overload:
 
     @property
     def max_threads_per_block(self) -> int:
-        return self._properties()[3]
+        """Code is compiled for the block that a launch asks for, so that every block fits."""
+        bounds = self.dispatcher.targetoptions.get("launch_bounds")
+        return int(bounds[0]) if bounds else 1024
 
     @property
     def cooperative(self) -> bool:

@@ -36,8 +36,12 @@ class Pending:
 
     def clear(self) -> None:
         """Frees what waits, unless that is deferred."""
-        while self._waiting and not self._n_deferring:
-            dtor, handle, size = self._waiting.popleft()
+        while not self._n_deferring:
+            try:
+                dtor, handle, size = self._waiting.popleft()
+            except IndexError:
+                # Other threads, and what a free lets go of, free too.
+                return
             self._size -= size
             dtor(handle)
 

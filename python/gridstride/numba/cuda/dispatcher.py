@@ -22,7 +22,7 @@ from typing import Any
 from gridstride import _native, _source
 from gridstride import config as settings
 from gridstride.numba import _dtypes, _serialize, config, types
-from gridstride.numba.cuda import _lambdas, _linkable, _signatures
+from gridstride.numba.cuda import _lambdas, _linkable, _signatures, _statics
 from gridstride.numba.cuda._arguments import Back, convert, pointer
 from gridstride.numba.cuda._configuration import ForAll, LaunchConfiguration
 from gridstride.numba.cuda._devices import gpu, launch_device, synchronize
@@ -82,15 +82,19 @@ class Dispatcher(_native.Function):
     def _make_kernels(self) -> list[Kernel]:
         if not self._kernels:
             listed = self._signatures or [None]
-            for one in listed:
-                given = dict.fromkeys(self._names, ("any",))
-                if one is not None:
-                    given = {name: _dtypes.argument(ty) for name, ty in zip(self._names, one[0], strict=True)}
-                self._kernels.append(self._kernel(given))
+            self._kernels.extend(self._kernel(one and one[0]) for one in listed)
         return self._kernels
 
-    def _kernel(self, given: dict[str, Any]) -> Kernel:
-        made = Kernel(self.py_func, given)
+    def _kernel(self, arguments: Any) -> Kernel:
+        """The kernel for argument types, or for any."""
+        function, given = self.py_func, dict.fromkeys(self._names, ("any",))
+        if arguments is not None:
+            pairs = zip(_statics.kept(arguments, self._names), _statics.kept(arguments), strict=True)
+            given = {name: _dtypes.argument(ty) for name, ty in pairs}
+            if len(given) < len(arguments):
+                core = Dispatcher(function, {**self.targetoptions, "device": True})
+                function = _statics.bound(function, core, self._names, arguments)
+        made = Kernel(function, given)
         # What the compiler looks for: code that the kernel is linked with.
         made.__gs_link__ = self.targetoptions.get("link", [])
         return made
@@ -104,7 +108,7 @@ class Dispatcher(_native.Function):
                 self._compile(kernel, arguments)
 
     def _compile(self, kernel: Kernel, arguments: Any) -> None:
-        compiled = [_dtypes.argument(ty) for ty in arguments]
+        compiled = [_dtypes.argument(ty) for ty in _statics.kept(arguments)]
         ordinal = gpu()
         if ordinal is None:
             _native.compile(kernel, compiled, self._compile_options())
@@ -176,6 +180,10 @@ class Dispatcher(_native.Function):
             raise ValueError(f"a block of {n_threads} threads is more than the launch bounds allow: {bounds[0]}")
         if len(args) < len(self._names):
             args = (*args, *(self.__defaults__ or ())[len(args) - len(self._names) :])
+        if not self._signatures and any(map(_statics.is_static, args)):
+            return self.specialize(*args)._quiet(launch.griddim, launch.blockdim, launch.stream, launch.sharedmem)(
+                *args
+            )
         back: Back = []
         keep: list[Any] = []
         extensions = self.targetoptions.get("extensions") or ()
@@ -189,9 +197,11 @@ class Dispatcher(_native.Function):
         if self._signatures:
             wanted = self._signatures[kernels.index(kernel)][0]
             values = [_as_given(value, ty) for value, ty in zip(values, wanted, strict=False)]
+            values = _statics.kept(wanted, values)
         options = self._options if self._stamp == settings.__dict__["_changes"] else self._compile_options()
         # What the next launch may repeat without coming here.
-        learner = launch if len(kernels) == 1 and not extensions and device is None else None
+        is_plain = len(kernels) == 1 and not extensions and len(values) == len(args)
+        learner = launch if is_plain and device is None else None
         try:
             where = device or launch_device()
             grid, block, shared, stream = launch.griddim, launch.blockdim, launch.sharedmem, launch.queue
@@ -244,7 +254,7 @@ class Dispatcher(_native.Function):
         """This kernel for the types of given arguments alone."""
         if self.specialized:
             raise RuntimeError("Dispatcher already specialized")
-        arguments = tuple(_dtypes.typeof(arg) for arg in args)
+        arguments = tuple(_statics.type_of(arg) or _dtypes.typeof(arg) for arg in args)
         made = self.specializations.get(arguments)
         if made is None:
             made = Dispatcher(self.py_func, self.targetoptions, [types.Signature(types.none, arguments)])
@@ -256,7 +266,7 @@ class Dispatcher(_native.Function):
     def compile(self, signature: Any) -> Overload:
         """Compiles for a signature."""
         arguments, _ = _signatures.normalize(signature)
-        made = self._kernel({name: _dtypes.argument(ty) for name, ty in zip(self._names, arguments, strict=True)})
+        made = self._kernel(arguments)
         self._compile(made, arguments)
         self._make_kernels()
         return Overload(self, types.Signature(types.none, arguments), made)
@@ -273,8 +283,9 @@ class Dispatcher(_native.Function):
         self._kernels = []
 
     def _text(self, arguments: Any, stage: str) -> str:
-        kernel = Kernel(self.py_func, dict.fromkeys(self._names, ("any",)))
-        return _native.ir(kernel, [_dtypes.argument(ty) for ty in arguments], self._compile_options(), stage)
+        passed = _statics.kept(arguments)
+        kernel = self._kernel(arguments if len(passed) < len(arguments) else None)
+        return _native.ir(kernel, [_dtypes.argument(ty) for ty in passed], self._compile_options(), stage)
 
     def _inspect(self, stage: str, signature: Any) -> Any:
         if self.targetoptions.get("device") and signature is None and not self._signatures:
