@@ -8,6 +8,7 @@ import itertools
 import numpy as np
 import pytest
 
+from gridstride import numba
 from gridstride.numba import config, cuda
 from gridstride.numba.cuda import _layout, _pending, _pointers
 from gridstride.numba.cuda._errors import LinkerError
@@ -165,3 +166,22 @@ def test_an_array_without_dimensions_has_one_element():
     r, x = np.zeros(()), np.array(2.0)
     kernel[1, 1](r, x)
     assert r[()] == 3
+
+
+def filled(out, dtype):
+    tile = cuda.shared.array(4, dtype)
+    thread = cuda.threadIdx.x
+    tile[thread] = 2.75
+    cuda.syncthreads()
+    out[thread] = tile[3 - thread]
+
+
+def test_types_are_arguments_of_kernels():
+    kernel, out = cuda.jit(filled), np.zeros(4)
+    for dtype, expected in ((np.float32, 2.75), (np.int32, 2.0), (cuda.int64, 2.0), (np.float64, 2.75)):
+        for _ in range(2):
+            kernel[1, 4](out, dtype)
+            assert out.tolist() == [expected] * 4
+    eager = cuda.jit(cuda.void(cuda.float64[:], numba.typeof(np.int8)))(filled)
+    eager[1, 4](out, np.int8)
+    assert out.tolist() == [2.0] * 4 and len(eager.overloads) == 1

@@ -181,9 +181,8 @@ class Dispatcher(_native.Function):
         if len(args) < len(self._names):
             args = (*args, *(self.__defaults__ or ())[len(args) - len(self._names) :])
         if not self._signatures and any(map(_statics.is_static, args)):
-            return self.specialize(*args)._quiet(launch.griddim, launch.blockdim, launch.stream, launch.sharedmem)(
-                *args
-            )
+            self.specialize(*args).launch(launch, args, device)
+            return
         back: Back = []
         keep: list[Any] = []
         extensions = self.targetoptions.get("extensions") or ()
