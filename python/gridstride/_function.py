@@ -90,7 +90,7 @@ class Function(_native.Function):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Result for host values: Python numbers, host vectors …, a tuple for several. Raises `CompileError`.
 
-        A function that calls Python's own, such as `repr`, is run by Python.
+        A function that calls Python's own, such as `repr`, or is given tuples, is run by Python.
         """
         if kwargs:
             bound = inspect.signature(self.func).bind(*args, **kwargs)
@@ -99,6 +99,8 @@ class Function(_native.Function):
         text = f"Error calling function '{self.__name__}', no overload found for arguments {args}"
         if any(isinstance(one, FunctionType) for one in args):
             raise _native.ArgumentError(text)
+        if len(self.overloads) == 1 and any(type(one) is tuple for one in args):
+            return self.func(*args)
         try:
             if any(isinstance(one, (Function, _builtins.Builtin)) for one in args):
                 from gridstride import _map

@@ -16,7 +16,18 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gridstride import _c_forms, _device, _host_graph, _logger, _native, _overwrites, _runtime_tape, _types, config
+from gridstride import (
+    _c_forms,
+    _device,
+    _host_graph,
+    _logger,
+    _module,
+    _native,
+    _overwrites,
+    _runtime_tape,
+    _types,
+    config,
+)
 from gridstride._kernel import Kernel
 from gridstride._struct import struct_base
 
@@ -167,6 +178,11 @@ class Launch(_native.Launch):
             raise RuntimeError(f"kernel `{self.kernel.key}` takes {len(self.params)} arguments, got {len(values)}")
         for index, value in enumerate(values):
             self.set_param_at_index(index, value)
+
+    @property
+    def module_exec(self) -> _module.ModuleExec:
+        """The compiled code that it runs: its module, device and number of threads in a block."""
+        return _module.ModuleExec(self.kernel.module, self.device, self.block_dim)
 
     @property
     def bounds(self) -> LaunchBounds:

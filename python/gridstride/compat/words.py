@@ -42,7 +42,22 @@ _WORDS = [
     ("static-failed", r"`static` raised \w+: (.*)", r"Error evaluating static expression: \1"),
     ("return-mismatch", r"the (function .*)", r"The \1."),
     ("kernel-return", r"a kernel cannot return", _NO_RESULTS),
-    ("not-subscriptable", r"`array\(dtype=", "Invalid external reference type: <class 'warp._src.types.array'>"),
+    *(
+        (code, r"`array\(dtype=", "Invalid external reference type: <class 'warp._src.types.array'>")
+        for code in ("not-subscriptable", "not-a-value")
+    ),
+    # A component of an element, `a[i].x = value`.
+    (
+        "type-mismatch",
+        r"expected `(\w+)`, found `(\w+)`\n.*\n.*\n\s*\d+ +\|[^=]*\]\.\w+ = ",
+        r"Composite slot assignment expects value of type \1, got \2",
+    ),
+    ("not-an-index", r"an index must be an integer", "Array slot write indices must be integers"),
+    (
+        "no-gradient",
+        r"gradient of kernel `(\w+)`(?s:.*)the value that an atomic operation gives",
+        r"Warp cannot differentiate kernel '\1' automatically",
+    ),
     (
         "launch-extent",
         r"kernel `\w+` uses `tid\(\)` with extent (\d+) in dimension (\d+)",

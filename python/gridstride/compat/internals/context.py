@@ -10,7 +10,7 @@ from gridstride import Function as Function
 from gridstride import Kernel as Kernel
 from gridstride import Launch as Launch
 from gridstride import Module as Module
-from gridstride import _builtins, _memory, _module, _native, _types, config, types
+from gridstride import _builtins, _launch, _memory, _module, _native, _types, config, types
 from gridstride import get_device as get_device
 from gridstride import launch as launch
 from gridstride.compat.absent import attribute
@@ -147,6 +147,11 @@ def type_str(annotation: Any) -> str:
     if hasattr(annotation, "__origin__"):
         return repr(annotation)
     return type_repr(annotation)
+
+
+def _resolve_launch_block_dim(device: Any, block_dim: int | None) -> int:
+    """Threads of a block that a launch has which asks for so many."""
+    return _launch.block_threads(block_dim, device) or (_launch.CUDA_BLOCK if device.is_cuda else 1)
 
 
 def _is_graph_capture_allocation_supported(device: Any) -> bool:
