@@ -103,6 +103,10 @@ class Device:
 
     COMPUTE_CAPABILITY = compute_capability
 
+    def get_device_identity(self) -> dict[str, Any]:
+        """What tells the device from others."""
+        return {"uuid": self.uuid}
+
     def get_primary_context(self) -> Context:
         """The context that programs share."""
         return _context

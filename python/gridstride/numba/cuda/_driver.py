@@ -23,6 +23,7 @@ from gridstride.numba.cuda._errors import (
     NvrtcError,
     NvvmSupportError,
 )
+from gridstride.numba.cuda._ipc import IpcHandle
 from gridstride.numba.cuda._managers import (
     BaseCUDAMemoryManager,
     GetIpcHandleMixin,
@@ -148,9 +149,10 @@ def device_memory_size(devmem: Any) -> int:
 
 
 def device_extents(devmem: Any) -> tuple[int, int]:
-    """The addresses of the first byte of a device's memory and of the one behind the last."""
-    start = device_pointer(devmem)
-    return start, start + device_memory_size(devmem)
+    """The address where the allocation of a device's memory starts, and the one behind the memory's last byte."""
+    start, ordinal = device_pointer(devmem), _devices.gpu()
+    base = start if ordinal is None else _native.cuda_memory_base(ordinal, start)
+    return base, start + device_memory_size(devmem)
 
 
 def is_device_memory(obj: Any) -> bool:
@@ -314,6 +316,7 @@ __all__ = [
     "Event",
     "GetIpcHandleMixin",
     "HostOnlyCUDAMemoryManager",
+    "IpcHandle",
     "LinkerError",
     "ManagedMemory",
     "MappedMemory",
