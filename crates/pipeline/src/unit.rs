@@ -251,6 +251,11 @@ fn optimize_for(lowered: frontend::Lowered, are_distinct: bool) -> Unit {
         if kernels.any(|kernel| transform::demote_atomics(kernel, launch_rank, are_distinct).0) {
             transform::optimize(&mut module);
         }
+        if are_distinct {
+            for kernel in module.funcs.iter_mut().filter(|func| func.kind == FunctionKind::Kernel) {
+                let _ = transform::sink_stores(kernel);
+            }
+        }
     });
     assert!(module.kernel().is_some(), "no kernel is left after optimization:\n{module}");
     Unit::of_optimized(module, sources, indexed).unwrap_or_else(|| unreachable!("there is a kernel"))

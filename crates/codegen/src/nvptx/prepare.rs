@@ -31,7 +31,7 @@ pub(super) struct Target<'a> {
 }
 
 /// In this order. From `stage_reads` on a kernel over threads has ops over blocks: a GPU's threads are in such anyway.
-pub(super) const STEPS: [Step; 11] = [
+pub(super) const STEPS: [Step; 12] = [
     Step {
         run: |func, _| transform::unroll_own_arrays(func),
         says: Says::Loop("is written out, so that the thread's own arrays are in registers"),
@@ -51,6 +51,7 @@ pub(super) const STEPS: [Step; 11] = [
     Step { run: batch_reads, says: Says::Loop("reads for several rounds at a time") },
     Step { run: |func, _| transform::widen_indices(func), says: Says::Nothing },
     Step { run: sum_in_blocks, says: Says::SumsInBlocks },
+    Step { run: store_in_warps, says: Says::Nothing },
     Step { run: sum_in_warps, says: Says::Nothing },
 ];
 
@@ -133,6 +134,16 @@ fn sum_in_blocks(func: &mut Function, target: &Target) -> Changed {
             transform::sum_in_blocks(func, options.rank, options.summed)
         }
         _ => Changed(false),
+    }
+}
+
+/// Where all arrays are without gaps, and blocks are of whole warps.
+fn store_in_warps(func: &mut Function, target: &Target) -> Changed {
+    let PtxOptions { contiguous, max_threads, is_function, rank, .. } = *target.options;
+    if contiguous && max_threads > 0 && max_threads.is_multiple_of(32) && !is_function {
+        transform::store_in_warps(func, rank)
+    } else {
+        Changed(false)
     }
 }
 

@@ -103,12 +103,17 @@ pub(crate) fn zero_one(gradient: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = gradient.py();
     if let Some(found) = array::CLASS.cast::<Array>(gradient).map(|found| found.get())
         && found.is_contiguous
-        && found.place.is_host()
     {
         if let Some(span) = Span::of_array(&found.descriptor, found.elem.size()) {
             watch::before_write(span, false, &|| "tape.zero()".to_owned())?;
-            // SAFETY: the array's own memory, which it keeps alive.
-            unsafe { std::ptr::write_bytes(span.lo as *mut u8, 0, span.n_bytes() as usize) };
+            if found.place.is_host() {
+                // SAFETY: the array's own memory, which it keeps alive.
+                unsafe { std::ptr::write_bytes(span.lo as *mut u8, 0, span.n_bytes() as usize) };
+            } else {
+                crate::cuda::keep_while_captured([gradient.clone()]);
+                // SAFETY: as above; it is freed in the order of streams.
+                unsafe { watch::memory_of(span).zero(span.lo, span.n_bytes()) };
+            }
         }
         return Ok(());
     }
