@@ -84,8 +84,8 @@ pub(crate) struct Lowering<'c, 'a> {
     stack: u64,
     /// Where a kernel's threads run one by one: what differs between them.
     pub alone: Option<Uniformity>,
-    /// Arms that others are equal to, once they were looked for.
-    shared: Option<shared::Shared<'c>>,
+    /// Arms that others are equal to, once they were looked for: thread by thread, and in gangs.
+    shared: [Option<shared::Shared<'c>>; 2],
     /// What a gang of threads needs besides, where this lowers a gang.
     pub gang: Option<Box<Gang<'c>>>,
     /// Whether the atomic being lowered is in memory that one machine thread alone sees.
@@ -134,7 +134,7 @@ impl<'c, 'a> Lowering<'c, 'a> {
             fault_words: None,
             stack: 0,
             alone: None,
-            shared: None,
+            shared: [None, None],
             gang: None,
             is_own_memory: false,
             block: None,

@@ -40,18 +40,20 @@ impl<'c> Lowering<'c, '_> {
         if self.device.is_some() {
             return Ok(None);
         }
-        if self.shared.is_none() {
-            self.shared = Some(self.find_shared());
+        // Parts of a block run as gangs and others thread by thread.
+        let form = usize::from(self.gang.is_some());
+        if self.shared[form].is_none() {
+            self.shared[form] = Some(self.find_shared());
         }
-        let Some((inputs, number)) = self.shared.as_ref().and_then(|shared| shared.arms.get(&region).cloned()) else {
+        let shared = self.shared[form].as_ref();
+        let Some((inputs, number)) = shared.and_then(|shared| shared.arms.get(&region).cloned()) else {
             return Ok(None);
         };
-        let known = self.shared.as_ref().and_then(|shared| shared.functions.get(&number).copied());
-        let function = match known {
+        let function = match shared.and_then(|shared| shared.functions.get(&number).copied()) {
             Some(function) => function,
             None => {
                 let function = self.arm_function(region, &inputs)?;
-                if let Some(shared) = &mut self.shared {
+                if let Some(shared) = &mut self.shared[form] {
                     shared.functions.insert(number, function);
                 }
                 function
