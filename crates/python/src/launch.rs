@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyString};
 use runtime::abi::MAX_RANK;
 use runtime::{Fault, LaunchBounds};
-use runtime_cpu::Length;
+use runtime_cpu::{Length, Pace, Pool};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -280,7 +280,7 @@ impl Job<'_> {
         if self.grid.n_threads <= FIRST_PIECE {
             let n_threads = self.grid.n_threads;
             let is_long = ready.watch.expect(n_threads) == Length::Long;
-            detached(py, is_long, || ready.watch.run(n_threads, || self.run_code(ready, &fault)));
+            detached(py, is_long, || ready.watch.run_shared(n_threads, || ((), self.run_code(ready, &fault))));
         } else {
             self.run_pieces(py, ready, &fault)?;
         }
@@ -306,10 +306,10 @@ impl Job<'_> {
     /// Runs threads `threads` of the launch while other Python threads may run, then lets Python see its signals.
     fn run_range(&self, py: Python<'_>, ready: &Ready, threads: std::ops::Range<i64>, fault: &Fault) -> PyResult<()> {
         detached(py, true, || {
-            let (pool, args) = (runtime_cpu::Pool::global(), self.words.as_ptr().cast());
+            let (pool, args) = (Pool::global(), self.words.as_ptr().cast());
             // SAFETY: as in `run_code`; the numbers are below the launch's thread count.
             unsafe {
-                pool.run_range(&runtime_cpu::Pace::DEFAULT, ready.entry, args, &self.grid.bounds, threads, fault);
+                pool.run_range(&Pace::DEFAULT, ready.entry, args, &self.grid.bounds, threads, fault);
             }
         });
         py.check_signals()
@@ -337,7 +337,7 @@ impl Job<'_> {
             }
             Length::Short => {
                 let run = || {
-                    ready.watch.run(n_threads, || self.run_code(ready, fault));
+                    ready.watch.run_shared(n_threads, || ((), self.run_code(ready, fault)));
                     Ok(())
                 };
                 if let Err(error) = guarded(run) {
@@ -348,11 +348,13 @@ impl Job<'_> {
         Some(Ok(fault.is_set() || print::is_filled()))
     }
 
-    fn run_code(&self, ready: &Ready, fault: &Fault) {
+    /// Gives how many of the pool's threads took part.
+    fn run_code(&self, ready: &Ready, fault: &Fault) -> u32 {
         let args = self.words.as_ptr().cast();
+        let pace = Pace { expected: ready.watch.expected(self.grid.n_threads), ..Pace::DEFAULT };
         // SAFETY: the arguments were packed for the signature that this code was compiled for, and they and the memory
         // that they point into are held by the caller until this returns.
-        unsafe { runtime_cpu::Pool::global().launch(ready.entry, args, &self.grid.bounds, fault) };
+        unsafe { Pool::global().launch_at(&pace, ready.entry, args, &self.grid.bounds, fault) }
     }
 
     /// What the launch printed, and the exception for the check that failed.

@@ -7,7 +7,7 @@
 use runtime::{EntryPoint, Fault, LaunchBounds};
 use std::cell::UnsafeCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
@@ -15,6 +15,9 @@ pub(crate) const MAX_WORKERS: usize = 1023;
 
 /// How long a worker looks for the next job before it parks.
 const SPIN: Duration = Duration::from_micros(50);
+
+/// So many jobs in a row are a series: to wake a worker takes as long as a few short jobs.
+const MANY_MISSED: u32 = 8;
 
 /// A kernel's code has at most half a megabyte of locals; text output may call back into the host language.
 const STACK: usize = 8 << 20;
@@ -35,6 +38,8 @@ pub(crate) struct Job {
     pub(crate) base: i64,
     pub(crate) n: i64,
     pub(crate) chunk: i64,
+    /// Chunks that a thread takes at once.
+    pub(crate) batch: i64,
 }
 
 impl Job {
@@ -64,6 +69,8 @@ struct Shared {
     job: UnsafeCell<Option<Job>>,
     /// The next chunk that nobody has.
     next: AtomicI64,
+    /// Workers that have joined the job.
+    n_joined: AtomicU32,
     stops: AtomicBool,
 }
 
@@ -93,6 +100,8 @@ pub(crate) struct Crew {
     pub(crate) wanted: usize,
     shared: Arc<Shared>,
     workers: Vec<Worker>,
+    /// Jobs in a row that workers would have been welcome to, had they been awake.
+    n_missed: AtomicU32,
     handles: Vec<JoinHandle<()>>,
 }
 
@@ -102,9 +111,11 @@ impl Crew {
             state: AtomicU64::new(0),
             job: UnsafeCell::new(None),
             next: AtomicI64::new(0),
+            n_joined: AtomicU32::new(0),
             stops: AtomicBool::new(false),
         });
-        let mut crew = Crew { wanted: n_workers, shared, workers: Vec::new(), handles: Vec::new() };
+        let n_missed = AtomicU32::new(0);
+        let mut crew = Crew { wanted: n_workers, shared, workers: Vec::new(), n_missed, handles: Vec::new() };
         for _ in 0..n_workers.min(MAX_WORKERS) {
             let (shared, sleeps) = (crew.shared.clone(), Arc::new(AtomicBool::new(false)));
             let its_sleeps = sleeps.clone();
@@ -117,21 +128,24 @@ impl Crew {
         crew
     }
 
-    /// Runs the chunks from `first` on, together with the workers.
+    /// Runs the chunks from `first` on, together with the workers that are awake; those that sleep are woken if `wake`
+    /// says so. Gives how many threads took part.
     ///
     /// # Safety
     /// As for [`Job::run`], and no other job runs on this crew.
-    pub(crate) unsafe fn run(&self, job: &Job, first: i64, wake: bool) {
+    pub(crate) unsafe fn run(&self, job: &Job, first: i64, wake: bool) -> u32 {
         let shared = &*self.shared;
         // SAFETY: no job is open and no worker is in one, so nobody reads the cell.
         unsafe { *shared.job.get() = Some(*job) };
         shared.next.store(first, Ordering::Relaxed);
+        shared.n_joined.store(0, Ordering::Relaxed);
         let number = (shared.state.load(Ordering::Relaxed) & NUMBER).wrapping_add(NEXT_NUMBER);
         // Sequentially consistent, like the sleeper's side: either it sees the job or we see it asleep.
         shared.state.store(number | OPEN, Ordering::SeqCst);
-        if wake {
-            let n_left = usize::try_from(job.n_chunks() - first).unwrap_or(usize::MAX);
-            for worker in self.workers.iter().take(n_left) {
+        let n_left = usize::try_from(job.n_chunks() - first).unwrap_or(usize::MAX);
+        let n_wanted = if wake { n_left } else { n_left.min(self.n_overdue()) };
+        if n_wanted > 0 {
+            for worker in self.workers.iter().take(n_wanted) {
                 worker.wake();
                 // Waking all takes a while on a large machine; the work may be done before.
                 if shared.next.load(Ordering::Relaxed) >= job.n_chunks() {
@@ -148,6 +162,19 @@ impl Crew {
             // At most a chunk's time is left, unless the system has taken the worker off its core.
             if rounds < 1000 { std::hint::spin_loop() } else { std::thread::yield_now() }
         }
+        shared.n_joined.load(Ordering::Relaxed) + 1
+    }
+}
+
+impl Crew {
+    /// How many workers to wake for a job that alone is not worth it: one where many such have come in a row, which will
+    /// go on. It stays awake as long as they do.
+    fn n_overdue(&self) -> usize {
+        let is_missed = self.workers.first().is_some_and(|worker| worker.sleeps.load(Ordering::Relaxed));
+        let n_missed = if is_missed { self.n_missed.load(Ordering::Relaxed) + 1 } else { 0 };
+        let is_overdue = n_missed >= MANY_MISSED;
+        self.n_missed.store(if is_overdue { 0 } else { n_missed }, Ordering::Relaxed);
+        usize::from(is_overdue)
     }
 }
 
@@ -170,12 +197,12 @@ impl Shared {
     unsafe fn run_chunks(&self, job: &Job) {
         let n_chunks = job.n_chunks();
         loop {
-            let chunk = self.next.fetch_add(1, Ordering::Relaxed);
-            if chunk >= n_chunks {
+            let first = self.next.fetch_add(job.batch, Ordering::Relaxed);
+            if first >= n_chunks {
                 return;
             }
             // SAFETY: the caller's promise; the chunk number is below `n_chunks`.
-            unsafe { job.run(job.start(chunk), job.start(chunk + 1)) };
+            unsafe { job.run(job.start(first), job.start(first + job.batch)) };
         }
     }
 }
@@ -190,6 +217,7 @@ fn work(shared: &Shared, sleeps: &AtomicBool) {
             continue;
         }
         done = state & NUMBER;
+        shared.n_joined.fetch_add(1, Ordering::Relaxed);
         // SAFETY: the job was open and now counts this worker, so its launch waits and the cell does not change.
         unsafe {
             if let Some(job) = *shared.job.get() {

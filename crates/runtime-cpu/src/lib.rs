@@ -98,10 +98,10 @@ impl Pool {
     /// `entry` is a kernel that finds its arguments at `args`, and may run on several threads at once.
     pub unsafe fn launch(&self, entry: EntryPoint, args: *const u8, bounds: &LaunchBounds, fault: &Fault) {
         // SAFETY: the caller's promise.
-        unsafe { self.launch_at(&Pace::DEFAULT, entry, args, bounds, fault) }
+        unsafe { self.launch_at(&Pace::DEFAULT, entry, args, bounds, fault) };
     }
 
-    /// As [`Pool::launch`], with the caller's own idea of when other threads pay.
+    /// As [`Pool::launch`], with the caller's own idea of when other threads pay. Gives how many threads took part.
     ///
     /// # Safety
     /// As for [`Pool::launch`].
@@ -112,12 +112,12 @@ impl Pool {
         args: *const u8,
         bounds: &LaunchBounds,
         fault: &Fault,
-    ) {
+    ) -> u32 {
         let Some(n) = bounds.n_threads().filter(|&n| n > 0 && bounds.extents.iter().all(|&extent| extent > 0)) else {
-            return;
+            return 1;
         };
         // SAFETY: the caller's promise.
-        unsafe { self.run_range(pace, entry, args, bounds, 0..n, fault) };
+        unsafe { self.run_range(pace, entry, args, bounds, 0..n, fault) }
     }
 
     /// Runs some of a launch's threads, by their numbers: a long launch in pieces, between which the caller looks at
@@ -133,36 +133,40 @@ impl Pool {
         bounds: &LaunchBounds,
         threads: Range<i64>,
         fault: &Fault,
-    ) {
+    ) -> u32 {
         let n = threads.end - threads.start;
-        let job = Job { entry, args, bounds, fault, base: threads.start, n, chunk: pace.chunk(n) };
+        let job = Job { entry, args, bounds, fault, base: threads.start, n, chunk: pace.chunk(n), batch: 1 };
         // SAFETY: the caller's promise.
         unsafe { self.run_job(pace, job) }
     }
 
     /// # Safety
     /// As for [`Pool::launch`].
-    unsafe fn run_job(&self, pace: &Pace, job: Job) {
+    unsafe fn run_job(&self, pace: &Pace, mut job: Job) -> u32 {
         let n = job.n;
         if self.num_threads() == 1 || job.n_chunks() == 1 {
             // SAFETY: the caller's promise, for this and what follows.
-            return unsafe { job.run(0, n) };
+            unsafe { job.run(0, n) };
+            return 1;
         }
         // SAFETY: as above.
-        let Some((first, rest)) = (unsafe { pace.run_alone(&job) }) else { return };
+        let Some((first, rest)) = (unsafe { pace.start(&job) }) else { return 1 };
         let Ok(mut crew) = self.workers().crew.try_lock() else {
             // Another launch has the workers, or this one was made from within a launch.
             // SAFETY: as above.
-            return unsafe { job.run(first * job.chunk, n) };
+            unsafe { job.run(first * job.chunk, n) };
+            return 1;
         };
         let n_workers = self.num_threads() - 1;
+        job.batch = pace.batch(job.n_chunks() - first, rest, n_workers);
         if crew.as_ref().is_none_or(|crew| crew.wanted != n_workers) {
             *crew = None;
             *crew = Some(Crew::start(n_workers));
         }
-        if let Some(crew) = crew.as_ref() {
+        match crew.as_ref() {
             // SAFETY: as above; the lock makes this the crew's only job.
-            unsafe { crew.run(&job, first, rest > pace.wake_above) };
+            Some(crew) => unsafe { crew.run(&job, first, rest > pace.wake_above) },
+            None => 1,
         }
     }
 
@@ -196,8 +200,9 @@ impl Pool {
         let bounds: *const LaunchBounds = std::ptr::from_ref(bounds).cast();
         let has_threads = bounds_of.n_threads().is_some_and(|n| n > 0);
         if n > 0 && has_threads {
+            let job = Job { entry, args, bounds, fault, base, n, chunk: pace.chunk(n), batch: 1 };
             // SAFETY: the caller's promise.
-            unsafe { self.run_job(&pace, Job { entry, args, bounds, fault, base, n, chunk: pace.chunk(n) }) };
+            unsafe { self.run_job(&pace, job) };
         }
     }
 

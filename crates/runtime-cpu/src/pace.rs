@@ -1,7 +1,7 @@
 //! How a launch is cut into chunks, and when it is worth other threads.
 //!
-//! Chunks depend on the number of threads of the launch alone, never on the number of workers, so a kernel sees the
-//! same cuts on every machine.
+//! Chunks depend on the number of threads of the launch alone, never on the number of workers. One that takes short
+//! chunks takes several at once.
 
 use crate::crew::Job;
 use std::time::Duration;
@@ -15,10 +15,16 @@ pub struct Pace {
     pub min_chunk: i64,
     /// A measured stretch shorter than this tells nothing about the rest.
     pub min_sample: Duration,
+    /// A thread takes as many chunks at once as last so long: to take some costs a tenth of a microsecond where others do,
+    /// and the kernel's start a hundredth.
+    pub min_taken: Duration,
     /// Work expected to take longer than this is opened to workers that are awake.
     pub share_above: Duration,
     /// Work expected to take longer than this wakes workers.
     pub wake_above: Duration,
+    /// What one thread would take for the whole launch, as far as the caller knows from those before; else zero. The
+    /// launch is then shared from its start, where it is to be shared at all.
+    pub expected: Duration,
 }
 
 impl Pace {
@@ -27,17 +33,21 @@ impl Pace {
         n_chunks: 256,
         min_chunk: 32,
         min_sample: Duration::from_nanos(500),
-        share_above: Duration::from_micros(3),
+        min_taken: Duration::from_nanos(400),
+        share_above: Duration::from_micros(2),
         wake_above: Duration::from_micros(40),
+        expected: Duration::ZERO,
     };
 
-    /// Shares every launch of two chunks or more at once.
+    /// Shares every launch of two chunks or more at once, chunk by chunk.
     pub const EAGER: Pace = Pace {
         n_chunks: 256,
         min_chunk: 1,
         min_sample: Duration::ZERO,
+        min_taken: Duration::ZERO,
         share_above: Duration::ZERO,
         wake_above: Duration::ZERO,
+        expected: Duration::ZERO,
     };
 
     /// Threads in each chunk of a launch of `n`; the last one may be smaller.
@@ -50,6 +60,25 @@ impl Pace {
         if chunk > 8 { chunk.checked_add(unit - 1).map_or(chunk, |n| n & !(unit - 1)) } else { chunk }
     }
 
+    /// Chunks that a thread takes at once, of those that are left. Every thread still takes several times.
+    pub(crate) fn batch(&self, n_left: i64, rest: Duration, n_workers: usize) -> i64 {
+        let in_time = n_left.unsigned_abs() as u128 * self.min_taken.as_nanos() / rest.as_nanos().max(1);
+        let most = n_left / (4 * (n_workers as i64 + 1));
+        i64::try_from(in_time).unwrap_or(i64::MAX).min(most).max(1)
+    }
+
+    /// Runs nothing of a job that is known to be worth other threads, else as [`Pace::run_alone`].
+    ///
+    /// # Safety
+    /// As for [`Job::run`].
+    pub(crate) unsafe fn start(&self, job: &Job) -> Option<(i64, Duration)> {
+        if !self.expected.is_zero() && self.expected >= self.share_above {
+            return Some((0, self.expected));
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.run_alone(job) }
+    }
+
     /// Runs a job on this thread while that is best. `None` when it is done; else the first chunk that is left and the
     /// time that the rest would take.
     ///
@@ -58,7 +87,7 @@ impl Pace {
     ///
     /// # Safety
     /// As for [`Job::run`].
-    pub(crate) unsafe fn run_alone(&self, job: &Job) -> Option<(i64, Duration)> {
+    unsafe fn run_alone(&self, job: &Job) -> Option<(i64, Duration)> {
         let n_chunks = job.n_chunks();
         let nanos = |time: Duration| time.as_nanos() as u64;
         let (min_sample, share_above) = (nanos(self.min_sample), nanos(self.share_above));
@@ -116,6 +145,12 @@ mod clock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_short_job_is_taken_in_larger_pieces() {
+        let batch = |micros, n_workers| Pace::DEFAULT.batch(128, Duration::from_micros(micros), n_workers);
+        assert_eq!([batch(4, 1), batch(4, 7), batch(100, 1), batch(0, 1), batch(0, 1000)], [12, 4, 1, 16, 1]);
+    }
 
     #[test]
     fn chunks_are_few_and_not_tiny() {

@@ -2,9 +2,11 @@
 //! that other Python threads should run meanwhile.
 //!
 //! The number of threads does not say it: one thread may loop for a second. The launch measured last is the measure for
-//! the next one, in proportion where that has more threads. Before the first nothing is known, so that it counts as long.
+//! the next one, in proportion where that has more threads; what workers of the pool shared counts as if one thread had
+//! done all. Before the first nothing is known, so that it counts as long.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 /// Taking Python's lock back from a busy thread may take its switch interval, 5 ms, so that short launches keep it.
 const LONG_MICROS: u64 = 200;
@@ -43,13 +45,25 @@ impl Default for Watch {
 }
 
 impl Watch {
+    /// Ticks that a launch is expected to take without workers.
+    #[inline]
+    fn ticks(&self, n_threads: i64) -> u64 {
+        let last = self.last.load(Relaxed);
+        let (ticks, n_last, n) = (last >> 32, last & u64::from(u32::MAX), n_threads.unsigned_abs());
+        if n <= n_last { ticks } else { ticks.saturating_mul(n) / n_last.max(1) }
+    }
+
+    /// The time that a launch is expected to take without workers; zero where none was measured.
+    pub fn expected(&self, n_threads: i64) -> Duration {
+        let is_known = self.last.load(Relaxed) != u64::MAX;
+        let nanos = || (u128::from(self.ticks(n_threads)) * 1000 / u128::from(clock::PER_MICRO)).try_into();
+        if is_known { Duration::from_nanos(nanos().unwrap_or(u64::MAX)) } else { Duration::ZERO }
+    }
+
     /// What to expect of a launch of so many threads.
     #[inline]
     pub fn expect(&self, n_threads: i64) -> Length {
-        let last = self.last.load(Relaxed);
-        let (ticks, n_last, n) = (last >> 32, last & u64::from(u32::MAX), n_threads.unsigned_abs());
-        let expected = if n <= n_last { ticks } else { ticks.saturating_mul(n) / n_last.max(1) };
-        match expected / clock::PER_MICRO {
+        match self.ticks(n_threads) / clock::PER_MICRO {
             ..TINY_MICROS => Length::Tiny,
             TINY_MICROS..LONG_MICROS => Length::Short,
             _ => Length::Long,
@@ -59,14 +73,20 @@ impl Watch {
     /// Runs a launch of so many threads, and measures it mostly.
     #[inline]
     pub fn run<R>(&self, n_threads: i64, launch: impl FnOnce() -> R) -> R {
+        self.run_shared(n_threads, || (launch(), 1))
+    }
+
+    /// As [`Watch::run`], of a launch that also says how many of the pool's threads took part.
+    #[inline]
+    pub fn run_shared<R>(&self, n_threads: i64, launch: impl FnOnce() -> (R, u32)) -> R {
         let streak = self.streak.load(Relaxed);
         if streak >= TRUSTED && !streak.is_multiple_of(MEASURED_EVERY) {
             self.streak.store(streak.wrapping_add(1), Relaxed);
-            return launch();
+            return launch().0;
         }
         let start = clock::now();
-        let result = launch();
-        let ticks = clock::now().saturating_sub(start).min(u32::MAX.into());
+        let (result, n_shared) = launch();
+        let ticks = clock::now().saturating_sub(start).saturating_mul(n_shared.into()).min(u32::MAX.into());
         let n_threads = n_threads.unsigned_abs().min(u32::MAX.into());
         self.last.store(ticks << 32 | n_threads, Relaxed);
         let is_tiny = ticks < clock::PER_MICRO * TINY_MICROS;
@@ -104,7 +124,6 @@ mod clock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     fn sleep() {
         std::thread::sleep(Duration::from_micros(10 * LONG_MICROS));
@@ -137,5 +156,15 @@ mod tests {
         assert_eq!(watch.expect(1 << 40), Length::Long);
         watch.run(1000, sleep);
         assert_eq!(watch.expect(1), Length::Long);
+    }
+
+    #[test]
+    fn what_workers_shared_counts_as_if_one_thread_had_done_it() {
+        let watch = Watch::default();
+        assert_eq!(watch.expected(1), Duration::ZERO);
+        watch.run_shared(1, || (sleep(), 100));
+        // The clock's frequency is known within a factor of two or three.
+        assert!(watch.expected(1) > Duration::from_micros(100 * LONG_MICROS), "{watch:?}");
+        assert!(watch.expected(1000) > 500 * watch.expected(1));
     }
 }

@@ -16,7 +16,7 @@ unsafe extern "C" fn count(args: *const u8, _: *const LaunchBounds, begin: i64, 
     }
 }
 
-fn launch(pool: &Pool, pace: &Pace, entry: EntryPoint, args: *const u8, extents: [i64; 4]) {
+fn launch(pool: &Pool, pace: &Pace, entry: EntryPoint, args: *const u8, extents: [i64; 4]) -> u32 {
     // SAFETY: every test passes what its kernel expects.
     unsafe { pool.launch_at(pace, entry, args, &bounds(extents), &Fault::default()) }
 }
@@ -60,6 +60,39 @@ fn series_of_launches_across_changes_of_size() {
     }
     pool.set_num_threads(0);
     assert_eq!(pool.num_threads(), 1);
+}
+
+/// The second of two threads runs once the first has come.
+unsafe extern "C" fn meet(args: *const u8, _: *const LaunchBounds, _: i64, _: i64, _: *const Fault) {
+    // SAFETY: the launch passes one counter.
+    let n_arrived = unsafe { &*args.cast::<AtomicU32>() };
+    n_arrived.fetch_add(1, Ordering::Relaxed);
+    while n_arrived.load(Ordering::Relaxed) < 2 {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_launch_that_is_known_to_be_long_is_shared_from_its_start() {
+    let pool = Pool::new(2);
+    let n_arrived = AtomicU32::new(0);
+    // One thread alone would never get through its first chunk.
+    let pace = Pace { min_chunk: 1, expected: std::time::Duration::from_secs(1), ..Pace::DEFAULT };
+    let n_shared = launch(&pool, &pace, meet, std::ptr::from_ref(&n_arrived).cast(), [2, 1, 1, 1]);
+    assert_eq!((n_shared, n_arrived.into_inner()), (2, 2));
+    assert_eq!(launch(&pool, &Pace::DEFAULT, count, [AtomicU32::new(0)].as_ptr().cast(), [1, 1, 1, 1]), 1);
+}
+
+#[test]
+fn a_series_of_short_launches_wakes_a_worker() {
+    let pool = Pool::new(2);
+    let counters = [const { AtomicU32::new(0) }; 256];
+    let pace = Pace { expected: Pace::DEFAULT.share_above, wake_above: std::time::Duration::MAX, ..Pace::DEFAULT };
+    let once = || launch(&pool, &pace, count, counters.as_ptr().cast(), [256, 1, 1, 1]);
+    once();
+    // Long enough for the worker to park.
+    std::thread::sleep(std::time::Duration::from_millis(5));
+    assert!((0..1_000_000).any(|_| once() == 2));
 }
 
 #[test]
