@@ -227,8 +227,7 @@ impl Whole {
 
     /// A module of its own, verified.
     fn in_module(&self, func: Function) -> Module {
-        let Module { sites, fast_math, .. } = &self.module;
-        let module = Module { funcs: vec![func], sites: sites.clone(), fast_math: *fast_math };
+        let module = Module { funcs: vec![func], sites: self.module.sites.clone(), ..self.module };
         if let Err(errors) = verify::verify(&module) {
             panic!("differentiating gave an invalid kernel\n{}", verify::report(&module, &errors));
         }

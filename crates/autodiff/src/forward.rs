@@ -57,7 +57,7 @@ pub fn forward(module: &Module, custom: &[CustomGradient], request: &Request) ->
     for (_, pass) in transform::PASSES {
         let _ = pass(&mut out);
     }
-    let module = Module { funcs: vec![out], sites: module.sites, fast_math: module.fast_math };
+    let module = Module { funcs: vec![out], ..module };
     if let Err(errors) = verify::verify(&module) {
         panic!("the tangent kernel is not valid\n{}", verify::report(&module, &errors));
     }

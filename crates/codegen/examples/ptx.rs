@@ -9,8 +9,8 @@ fn main() {
     let sm = args.get(3).map_or(90, |n| n.parse().expect("a capability"));
     let options = codegen::nvptx::PtxOptions { rank, sm, contiguous: true, aligned: true, ..Default::default() };
     if args.len() > 4 {
-        println!("{}", codegen::nvptx::llvm_text(&module, kernel, &options, args[4] == "llvm").expect("LLVM"));
+        println!("{}", codegen::nvptx::llvm_text(&module, kernel, &options, None, args[4] == "llvm").expect("LLVM"));
     } else {
-        println!("{}", codegen::nvptx::compile(&module, kernel, &options).expect("PTX").text);
+        println!("{}", codegen::nvptx::compile(&module, kernel, &options, None).expect("PTX").text);
     }
 }

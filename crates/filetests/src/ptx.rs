@@ -40,7 +40,7 @@ pub fn compile(module: &Module, kernel: FuncRef, options: &PtxOptions) -> Result
     let mut module = module.clone();
     transform::optimize(&mut module);
     let kernel = module.find(&name).ok_or("the kernel is gone")?;
-    nvptx::compile(&module, kernel, options).map(|ptx| ptx.text).map_err(|error| error.to_string())
+    nvptx::compile(&module, kernel, options, None).map(|ptx| ptx.text).map_err(|error| error.to_string())
 }
 
 fn mask(text: &str) -> String {

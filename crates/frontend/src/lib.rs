@@ -33,6 +33,8 @@ pub struct Options {
     /// Report NaN and infinite results of float stores.
     pub check_finite: bool,
     pub fast_math: bool,
+    /// With `fast_math`: leave functions of f32 to the target's instructions.
+    pub approximate: bool,
     /// Loops over a constant `range` of at most this many rounds are unrolled when their variable must be static.
     pub max_unroll: u32,
     /// Dimensions of the launch, 1 to 4.
@@ -57,6 +59,7 @@ impl Default for Options {
             check_bounds: false,
             check_finite: false,
             fast_math: false,
+            approximate: false,
             max_unroll: 16,
             launch_rank: 1,
             block_dim: 1,

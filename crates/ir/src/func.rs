@@ -33,6 +33,8 @@ pub struct Module {
     pub sites: Vec<Site>,
     /// Reassociation, contraction and approximate functions are allowed.
     pub fast_math: bool,
+    /// With `fast_math`: the target has instructions for functions of f32, which stay ops.
+    pub approximate: bool,
 }
 
 /// What a failed check reports besides the values it saw.

@@ -57,6 +57,7 @@ pub fn parse_module(text: &str) -> Result<Module, ParseError> {
         let word = cursor.name()?;
         match word.as_str() {
             "module" => {
+                module.approximate = cursor.eat_word("approximate");
                 cursor.word("fast_math")?;
                 module.fast_math = true;
             }

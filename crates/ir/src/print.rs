@@ -35,7 +35,7 @@ impl fmt::Display for Function {
 pub fn print_module(module: &Module) -> String {
     let mut out = String::new();
     if module.fast_math {
-        out.push_str("module fast_math\n");
+        out.push_str(if module.approximate { "module approximate fast_math\n" } else { "module fast_math\n" });
     }
     for func in &module.funcs {
         if !out.is_empty() {

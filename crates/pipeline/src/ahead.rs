@@ -9,7 +9,7 @@
 
 use crate::cache::DiskCache;
 use crate::code::{Specialization, code_key, object};
-use crate::cuda::{self, CudaError, CudaSpecialization};
+use crate::cuda::{self, CudaError, CudaSpecialization, CudaTuning};
 use crate::key::Key;
 use crate::unit::Unit;
 use diagnostics::{FileId, SourceFile, SourceMap, Span};
@@ -89,7 +89,7 @@ fn usual(unit: &Unit, rank: u32, sm: u32) -> Vec<CudaSpecialization> {
         few_threads: false,
         summed: 0,
         max_threads: 0,
-        max_registers: 0,
+        tuning: CudaTuning::default(),
     });
     let few = found.map(|special| CudaSpecialization { few_threads: true, ..special });
     let few = few.into_iter().filter(|&special| cuda::jams(unit, special, sm));

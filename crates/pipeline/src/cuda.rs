@@ -8,7 +8,7 @@ use crate::cache::DiskCache;
 use crate::counters::{Mishap, Phase, record, record_mishap, timed};
 use crate::key::Key;
 use crate::unit::Unit;
-use codegen::nvptx::{self, Ptx, PtxOptions, Shape};
+use codegen::nvptx::{self, Lines, Ptx, PtxOptions, Shape};
 use runtime_cuda::{Device, Kernel, LinkInput, LinkOptions, Module, driver, link};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -31,8 +31,24 @@ pub struct CudaSpecialization {
     pub summed: u64,
     /// Threads of a block at most; 0 leaves it to the compiler.
     pub max_threads: u32,
-    /// Registers of a thread at most; 0 leaves it to the driver.
+    pub tuning: CudaTuning,
+}
+
+/// What a kernel's author asks of its code; 0 leaves a number to the compiler.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct CudaTuning {
+    /// Registers of a thread at most.
     pub max_registers: u32,
+    /// Threads of a block at most, whatever a launch has.
+    pub max_threads: u32,
+    /// Blocks that a multiprocessor runs at a time at least.
+    pub min_blocks: u32,
+    /// Blocks of a cluster at most.
+    pub max_cluster: u32,
+    /// What the text says of its source.
+    pub lines: Lines,
+    /// LLVM leaves the code as it is.
+    pub is_unoptimized: bool,
 }
 
 /// A kernel on a device, and what a launch must know of it.
@@ -99,7 +115,7 @@ pub fn load_cuda(
 ) -> Result<Arc<CudaCode>, CudaError> {
     let start = Instant::now();
     let options = ptx_options(special, device.properties.sm, ptx_version(driver::version()?));
-    let key = cuda_key(unit, &options, special.max_registers, linked.inputs)?;
+    let key = cuda_key(unit, &options, special.tuning.max_registers, linked.inputs)?;
     let place = (device.ordinal, key);
     if let Some(known) = loaded().as_ref().and_then(|codes| codes.get(&place).cloned()) {
         record(Phase::Reused, start.elapsed());
@@ -109,7 +125,7 @@ pub fn load_cuda(
     let code = match read(&key, disk, device, keeps_image) {
         Some(code) => code,
         None => {
-            let (facts, image) = generate(unit, &options, special.max_registers, device, linked)?;
+            let (facts, image) = generate(unit, &options, special.tuning.max_registers, device, linked)?;
             if let Some(disk) = disk {
                 disk.write(&key, &facts.pack(&image));
             }
@@ -130,12 +146,13 @@ fn generate(
     let (facts, text) = match ahead.as_deref().and_then(Facts::unpack) {
         Some((facts, text)) => (facts, String::from_utf8_lossy(text).into_owned()),
         None => {
-            let ptx = timed(Phase::Generated, || nvptx::compile(&unit.module, unit.kernel, options))?;
+            let ptx =
+                timed(Phase::Generated, || nvptx::compile(&unit.module, unit.kernel, options, Some(&unit.sources)))?;
             (Facts::of(&ptx), ptx.text)
         }
     };
     let max_registers = if max_registers == 0 { registers_of(&facts.shape) } else { max_registers };
-    let options = LinkOptions { max_registers, has_line_info: false };
+    let options = LinkOptions { max_registers, has_line_info: options.lines != Lines::None };
     let image = timed(Phase::Assembled, || match linked.by {
         Some(by) => by(&text, options).map_err(runtime_cuda::Error::Refused),
         None => link(device, &text, linked.inputs, options),
@@ -152,7 +169,7 @@ fn registers_of(shape: &Shape) -> u32 {
 /// A unit's PTX for an architecture, as [`ahead`] keeps it.
 pub(crate) fn ptx_entry(unit: &Unit, special: CudaSpecialization, sm: u32) -> Result<(Key, Vec<u8>), codegen::Error> {
     let options = ptx_options(special, sm, PtxOptions::default().ptx);
-    let ptx = nvptx::compile(&unit.module, unit.kernel, &options)?;
+    let ptx = nvptx::compile(&unit.module, unit.kernel, &options, None)?;
     Ok((ptx_key(unit, &options), Facts::of(&ptx).pack(ptx.text.as_bytes())))
 }
 
@@ -170,11 +187,11 @@ pub(crate) fn entry(
     disk: Option<&DiskCache>,
 ) -> Result<(Key, Vec<u8>), CudaError> {
     let options = ptx_options(special, device.properties.sm, ptx_version(driver::version()?));
-    let key = cuda_key(unit, &options, special.max_registers, &[])?;
+    let key = cuda_key(unit, &options, special.tuning.max_registers, &[])?;
     if let Some(known) = disk.and_then(|disk| disk.read(&key)) {
         return Ok((key, known));
     }
-    let (facts, image) = generate(unit, &options, special.max_registers, device, Linked::default())?;
+    let (facts, image) = generate(unit, &options, special.tuning.max_registers, device, Linked::default())?;
     let entry = facts.pack(&image);
     if let Some(disk) = disk {
         disk.write(&key, &entry);
@@ -185,7 +202,7 @@ pub(crate) fn entry(
 /// A unit's PTX for a device that need not be there: the newest version that this compiler writes.
 pub fn ptx(unit: &Unit, special: CudaSpecialization, sm: u32) -> Result<String, codegen::Error> {
     let options = ptx_options(special, sm, PtxOptions::default().ptx);
-    nvptx::compile(&unit.module, unit.kernel, &options).map(|ptx| ptx.text)
+    nvptx::compile(&unit.module, unit.kernel, &options, None).map(|ptx| ptx.text)
 }
 
 /// Whether code for launches of many threads differs from code for few.
@@ -196,6 +213,8 @@ pub fn jams(unit: &Unit, special: CudaSpecialization, sm: u32) -> bool {
 
 fn ptx_options(special: CudaSpecialization, sm: u32, ptx: u32) -> PtxOptions {
     let default = PtxOptions::default();
+    let CudaTuning { max_threads, min_blocks, max_cluster, lines, is_unoptimized, .. } = special.tuning;
+    let max_threads = [max_threads, special.max_threads, default.max_threads].into_iter().find(|&n| n > 0).unwrap_or(0);
     PtxOptions {
         sm: nvptx::architecture(sm, ptx).unwrap_or(default.sm),
         ptx,
@@ -205,8 +224,13 @@ fn ptx_options(special: CudaSpecialization, sm: u32, ptx: u32) -> PtxOptions {
         strided: special.strided,
         few_threads: special.few_threads,
         summed: special.summed,
-        max_threads: if special.max_threads == 0 { default.max_threads } else { special.max_threads },
-        max_registers: special.max_registers,
+        max_threads,
+        max_registers: special.tuning.max_registers,
+        min_blocks,
+        max_cluster,
+        lines,
+        variant: None,
+        is_unoptimized,
         is_function: false,
     }
 }
@@ -309,11 +333,25 @@ fn cuda_key(
     let (major, minor) = driver::version()?;
     let fast_math = unit.module.fast_math;
     let target = format!("{options:?} fast_math {fast_math} registers {max_registers} driver {major}.{minor}");
+    // The IR's text does not say where it comes from.
+    let lines = if options.lines == Lines::None { String::new() } else { lines_of(unit) };
     let llvm = codegen::llvm_version();
-    let mut parts =
-        vec![text.as_bytes(), b"cuda", target.as_bytes(), env!("CARGO_PKG_VERSION").as_bytes(), llvm.as_bytes()];
+    let version = env!("CARGO_PKG_VERSION");
+    let texts = [text.as_str(), "cuda", &target, &lines, version, &llvm];
+    let mut parts: Vec<&[u8]> = texts.iter().map(|text| text.as_bytes()).collect();
     parts.extend(inputs.iter().map(|input| &input.bytes[..]));
     Ok(Key::new(&parts))
+}
+
+/// The line of every instruction, and the files.
+fn lines_of(unit: &Unit) -> String {
+    let mut text = String::new();
+    for inst in &unit.func().insts {
+        let file = unit.sources.get(inst.span.file);
+        let (line, column) = file.map_or((0, 0), |file| file.position(inst.span.start));
+        text.push_str(&format!("{} {line} {column}\n", file.map_or("", |file| file.name.as_str())));
+    }
+    text
 }
 
 #[cfg(test)]

@@ -24,9 +24,9 @@ mod writes;
 
 pub use autodiff::{Fact, Request, adjoint_params};
 pub use code::{Specialization, code_key, cpu_name, load};
-pub use codegen::nvptx::has_few_threads;
+pub use codegen::nvptx::{Lines, has_few_threads};
 pub use codegen::{Error, LoadedModule, llvm_version};
-pub use cuda::{CudaCode, CudaError, CudaSpecialization, LinkBy, Linked, jams, load_cuda, ptx};
+pub use cuda::{CudaCode, CudaError, CudaSpecialization, CudaTuning, LinkBy, Linked, jams, load_cuda, ptx};
 pub use summed::{GivenArray, summed};
-pub use text::{Stage, TextError, text};
+pub use text::{CudaText, Stage, TextError, text};
 pub use unit::{Part, Unit, build, build_adjoint, build_with_nulls, lower, optimize, with_derivatives};

@@ -1,6 +1,7 @@
 //! A kernel's text at each stage, for people.
 
 use crate::code::Specialization;
+use crate::cuda::CudaTuning;
 use crate::unit::{Part, Unit, build_adjoint, lower, optimize};
 use autodiff::Request;
 use codegen::Note;
@@ -21,6 +22,8 @@ pub enum Stage {
     Explain,
     /// What a GPU's driver is given.
     Ptx,
+    /// LLVM's text for a GPU.
+    LlvmCuda,
     /// A kernel whose first parameter is the result, as a function for other compilers.
     PtxFunction,
     /// As `Explain`, on a GPU.
@@ -28,13 +31,14 @@ pub enum Stage {
 }
 
 impl Stage {
-    pub const ALL: [Stage; 8] = [
+    pub const ALL: [Stage; 9] = [
         Stage::Typed,
         Stage::Optimized,
         Stage::Llvm,
         Stage::Assembly,
         Stage::Explain,
         Stage::Ptx,
+        Stage::LlvmCuda,
         Stage::PtxFunction,
         Stage::ExplainCuda,
     ];
@@ -47,6 +51,7 @@ impl Stage {
             Stage::Assembly => "assembly",
             Stage::Explain => "explain",
             Stage::Ptx => "ptx",
+            Stage::LlvmCuda => "llvm-cuda",
             Stage::PtxFunction => "ptx-function",
             Stage::ExplainCuda => "explain-cuda",
         }
@@ -69,6 +74,21 @@ impl From<codegen::Error> for TextError {
     }
 }
 
+/// What a text for a GPU is for.
+#[derive(Clone, Copy, Debug)]
+pub struct CudaText {
+    /// The compute capability as one number, and the variant of the architecture: 90 and `a` for `sm_90a`.
+    pub sm: u32,
+    pub variant: Option<char>,
+    pub tuning: CudaTuning,
+}
+
+impl Default for CudaText {
+    fn default() -> CudaText {
+        CudaText { sm: 90, variant: None, tuning: CudaTuning::default() }
+    }
+}
+
 /// The kernel's text at `stage`, or its adjoint kernel's.
 #[allow(clippy::too_many_arguments)]
 pub fn text(
@@ -77,6 +97,7 @@ pub fn text(
     arg_types: &[Type],
     options: &Options,
     special: Specialization,
+    cuda: CudaText,
     stage: Stage,
     adjoint: Option<&Request>,
 ) -> Result<String, TextError> {
@@ -101,17 +122,43 @@ pub fn text(
     let options = Specialization { rank, ..special }.options();
     // As for a large launch whose arrays are small, where that makes a difference.
     let summed = unit.summed.iter().filter(|&&param| param < 64).fold(0, |bits, &param| bits | 1 << param);
-    let ptx = PtxOptions { sm: 90, contiguous: true, aligned: true, rank, summed, ..PtxOptions::default() };
+    let ptx = PtxOptions { summed, ..ptx_options(cuda, rank) };
+    let sources = Some(&unit.sources);
     match stage {
         Stage::Llvm => codegen::llvm_text(unit.code()?, unit.kernel, &options, true).map_err(TextError::Code),
         Stage::Assembly => codegen::assembly(unit.code()?, unit.kernel, &options).map_err(TextError::Code),
         Stage::Explain => {
             Ok(lines(&unit, &codegen::explain(unit.code().unwrap_or(&unit.module), unit.kernel, &options)))
         }
-        Stage::Ptx => nvptx::compile(&unit.module, unit.kernel, &ptx).map(|ptx| ptx.text).map_err(TextError::Code),
-        Stage::PtxFunction => nvptx::compile_function(&unit.module, unit.kernel, &ptx).map_err(TextError::Code),
+        Stage::Ptx => {
+            nvptx::compile(&unit.module, unit.kernel, &ptx, sources).map(|ptx| ptx.text).map_err(TextError::Code)
+        }
+        Stage::LlvmCuda => nvptx::llvm_text(&unit.module, unit.kernel, &ptx, sources, true).map_err(TextError::Code),
+        Stage::PtxFunction => {
+            nvptx::compile_function(&unit.module, unit.kernel, &ptx, sources).map_err(TextError::Code)
+        }
         Stage::ExplainCuda => Ok(lines(&unit, &nvptx::explain(&unit.module, unit.kernel, &ptx))),
         Stage::Typed | Stage::Optimized => Ok(unit.module.to_string()),
+    }
+}
+
+fn ptx_options(cuda: CudaText, rank: u32) -> PtxOptions {
+    let default = PtxOptions::default();
+    let CudaText { sm, variant, tuning } = cuda;
+    let max_threads = if tuning.max_threads == 0 { default.max_threads } else { tuning.max_threads };
+    PtxOptions {
+        // A variant is of exactly one architecture.
+        sm: if variant.is_some() { sm } else { nvptx::architecture(sm, default.ptx).unwrap_or(90) },
+        variant,
+        contiguous: true,
+        aligned: true,
+        rank,
+        max_threads,
+        min_blocks: tuning.min_blocks,
+        max_cluster: tuning.max_cluster,
+        lines: tuning.lines,
+        is_unoptimized: tuning.is_unoptimized,
+        ..default
     }
 }
 

@@ -7,7 +7,7 @@ use crate::fault::{Launched, fault_error};
 use crate::function::Kernel;
 use crate::launch::{Device, Prepared, detached, kernel_of, parse_device, signature_of};
 use crate::launcher::{BlockLauncher, Code, Known, learner_of};
-use crate::options::registers;
+use crate::options::tuning;
 use crate::pack::{Words, collect_args};
 use crate::plan::{CudaKey, Ready, UnitKey};
 use crate::{print, state};
@@ -94,11 +94,8 @@ pub(crate) fn launch_blocks<'py>(
             }
             Device::Cuda(ordinal) => {
                 let block = code_block(bounds.n_threads().unwrap_or(1));
-                let cuda = CudaKey {
-                    block,
-                    registers: registers(options)?,
-                    ..CudaKey::usual(ordinal, signature.layout(&words))
-                };
+                let cuda =
+                    CudaKey { block, tuning: tuning(options)?, ..CudaKey::usual(ordinal, signature.layout(&words)) };
                 let ready = signature.variants.cuda_code(kernel, &signature.types, key, cuda, options)?;
                 let queue = Queue::of(cuda::device(ordinal)?, stream);
                 for &(_, other) in &packed.streams {

@@ -237,7 +237,7 @@ impl<'py> LiveHost<'py> {
             HostOperand::Value(HostValue::Func(id) | HostValue::Object(id)) => Ok(self.object(*id)),
             HostOperand::Value(value) => {
                 let value = to_python(py, value, &|id| self.object(id))?.unwrap_or_else(|| py.None().into_bound(py));
-                dtypes.call_method1(intern!(py, "typeof"), (value,))
+                dtypes.call_method1(intern!(py, "literal"), (value,))
             }
             HostOperand::Tuple(items) => {
                 let items = items.iter().map(|item| self.told(item)).collect::<PyResult<Vec<_>>>()?;

@@ -88,8 +88,8 @@ pub(crate) fn cuda_code_of<'py>(
     let signature = kernel.get().signature(&types);
     let options_on = CompileOptions::read(options)?.on(launch::Device::Cuda(device.ordinal));
     let key = UnitKey { options: options_on, rank: checked_rank(rank)? };
-    let registers = options::registers(options)?;
-    let cuda = plan::CudaKey { registers, ..plan::CudaKey::usual(device.ordinal, pack::Layout::BEST) };
+    let tuning = options::tuning(options)?;
+    let cuda = plan::CudaKey { tuning, ..plan::CudaKey::usual(device.ordinal, pack::Layout::BEST) };
     signature.variants.cuda_code(kernel, &types, key, cuda, options)
 }
 
@@ -112,13 +112,17 @@ fn text<'py>(
             let names = Stage::ALL.map(Stage::name).join("`, `");
             PyValueError::new_err(format!("there is no stage {stage:?}; there are `{names}`"))
         })?;
-        let options = CompileOptions::read(options)?.for_rank(checked_rank(rank)?);
+        let cuda = options::cuda_text(options)?;
+        let is_for_gpus = matches!(stage, Stage::Ptx | Stage::LlvmCuda | Stage::PtxFunction | Stage::ExplainCuda);
+        let read = CompileOptions::read(options)?;
+        let read = if is_for_gpus { read.on(launch::Device::Cuda(0)) } else { read };
+        let options = read.for_rank(checked_rank(rank)?);
         let host = LiveHost::new(py);
         let id = host.register(kernel.as_any());
         let special = Specialization { contiguous: true, rank };
         let request =
             adjoint.then(|| Request { wanted: vec![true; types.len()], overlap: false, adjoints_overlap: false, rank });
-        let text = pipeline::text(&host, id, &types, &options, special, stage, request.as_ref());
+        let text = pipeline::text(&host, id, &types, &options, special, cuda, stage, request.as_ref());
         host.interrupted()?;
         text.map_err(|error| match error {
             pipeline::TextError::Rejected(rejected) => {

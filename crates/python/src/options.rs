@@ -5,6 +5,7 @@ use crate::pack::Signature;
 use frontend::Options;
 use ir::LeafKind;
 use pipeline::cache::{DiskCache, default_dir};
+use pipeline::{CudaText, CudaTuning, Lines};
 use pyo3::exceptions::{PyRuntimeWarning, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -24,6 +25,8 @@ pub(crate) struct CompileOptions {
     pub(crate) nulls: Option<u64>,
     pub(crate) check_finite: bool,
     pub(crate) fast_math: bool,
+    /// Set for a launch on a GPU with fast math, which has instructions for functions.
+    pub(crate) approximate: bool,
     pub(crate) max_unroll: u32,
     /// Threads of a block that the launch asks for; 0 for what its device has by default.
     pub(crate) block_dim: u32,
@@ -38,6 +41,7 @@ impl CompileOptions {
             nulls: None,
             check_finite: false,
             fast_math: false,
+            approximate: false,
             max_unroll: 16,
             block_dim: 0,
         };
@@ -65,7 +69,10 @@ impl CompileOptions {
     pub(crate) fn on(self, device: Device) -> CompileOptions {
         const CUDA_BLOCK: u32 = 256;
         match device {
-            Device::Cuda(_) if self.block_dim == 0 => CompileOptions { block_dim: CUDA_BLOCK, ..self },
+            Device::Cuda(_) => {
+                let block_dim = if self.block_dim == 0 { CUDA_BLOCK } else { self.block_dim };
+                CompileOptions { block_dim, approximate: self.fast_math, ..self }
+            }
             _ => self,
         }
     }
@@ -93,6 +100,7 @@ impl CompileOptions {
             check_bounds: self.check_bounds,
             check_finite: self.check_finite,
             fast_math: self.fast_math,
+            approximate: self.approximate,
             max_unroll: self.max_unroll,
             launch_rank: rank,
             block_dim: self.block_dim.max(1),
@@ -101,10 +109,43 @@ impl CompileOptions {
     }
 }
 
-/// Registers of a thread at most that options ask for, `max_registers`; 0 for any number.
-pub(crate) fn registers(options: Option<&Bound<'_, PyDict>>) -> PyResult<u32> {
-    let found = options.map(|options| options.get_item(intern!(options.py(), "max_registers"))).transpose()?.flatten();
-    found.filter(|value| !value.is_none()).map_or(Ok(0), |value| value.extract())
+/// What options ask of code for a GPU: `max_registers`, `launch_bounds`, `lines` ("directives" or "full") and
+/// `unoptimized`.
+pub(crate) fn tuning<'py>(options: Option<&Bound<'py, PyDict>>) -> PyResult<CudaTuning> {
+    let Some(options) = options else { return Ok(CudaTuning::default()) };
+    let py = options.py();
+    let get = |name: &Bound<'py, PyString>| -> PyResult<Option<Bound<'py, PyAny>>> {
+        Ok(options.get_item(name)?.filter(|value| !value.is_none()))
+    };
+    let bounds: Vec<u32> = get(intern!(py, "launch_bounds"))?.map_or(Ok(Vec::new()), |value| value.extract())?;
+    let bound = |index: usize| bounds.get(index).copied().unwrap_or(0);
+    let lines: Option<String> = get(intern!(py, "lines"))?.map(|value| value.extract()).transpose()?;
+    Ok(CudaTuning {
+        max_registers: get(intern!(py, "max_registers"))?.map_or(Ok(0), |value| value.extract())?,
+        max_threads: bound(0),
+        min_blocks: bound(1),
+        max_cluster: bound(2),
+        lines: match lines.as_deref() {
+            Some("directives") => Lines::Directives,
+            Some("full") => Lines::Full,
+            _ => Lines::None,
+        },
+        is_unoptimized: get(intern!(py, "unoptimized"))?.map_or(Ok(false), |value| value.is_truthy())?,
+    })
+}
+
+/// What text for a GPU is for: `arch`, as 90 or "90a", besides what `tuning` reads.
+pub(crate) fn cuda_text(options: Option<&Bound<'_, PyDict>>) -> PyResult<CudaText> {
+    let tuning = tuning(options)?;
+    let given = options.map(|options| options.get_item(intern!(options.py(), "arch"))).transpose()?.flatten();
+    let Some(arch) = given.filter(|value| !value.is_none()) else {
+        return Ok(CudaText { tuning, ..Default::default() });
+    };
+    let text = arch.str()?.to_string();
+    let variant = text.chars().last().filter(char::is_ascii_alphabetic);
+    let number = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let wrong = |_| PyTypeError::new_err("`arch` must be a compute capability as 90 or \"90a\"");
+    Ok(CudaText { sm: number.parse().map_err(wrong)?, variant, tuning })
 }
 
 /// The disk cache that options name: `cache_dir` where it is given (None: no cache), else the user's own. A directory

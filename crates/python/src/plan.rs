@@ -11,7 +11,7 @@ use crate::host::LiveHost;
 use crate::options::{CompileOptions, disk_cache};
 use crate::pack::Layout;
 use ir::Type;
-use pipeline::{CudaError, CudaSpecialization, Linked, LoadedModule, Part, Request, Specialization, Unit};
+use pipeline::{CudaError, CudaSpecialization, CudaTuning, Linked, LoadedModule, Part, Request, Specialization, Unit};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use runtime::abi::MAX_RANK;
@@ -56,14 +56,15 @@ pub(crate) struct CudaKey {
     pub(crate) summed: u64,
     /// Threads of a block; 0 for what the compiler takes.
     pub(crate) block: u32,
-    /// Registers of a thread at most; 0 for as many as the code wants.
-    pub(crate) registers: u32,
+    /// What its author asks for.
+    pub(crate) tuning: CudaTuning,
 }
 
 impl CudaKey {
     /// A launch that asks for nothing special.
     pub(crate) fn usual(ordinal: u32, layout: Layout) -> CudaKey {
-        CudaKey { ordinal, layout, is_strided: false, has_few_threads: false, summed: 0, block: 0, registers: 0 }
+        let tuning = CudaTuning::default();
+        CudaKey { ordinal, layout, is_strided: false, has_few_threads: false, summed: 0, block: 0, tuning }
     }
 }
 
@@ -267,7 +268,7 @@ impl Variants {
             few_threads: cuda.has_few_threads,
             summed: cuda.summed,
             max_threads: cuda.block,
-            max_registers: cuda.registers,
+            tuning: cuda.tuning,
         };
         let linked = self.linked_with(py, key);
         let inputs = external::inputs(py, &linked, device.properties.sm)?;

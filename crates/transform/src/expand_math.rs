@@ -15,7 +15,8 @@
 //!
 //! The bodies are in `math/*.ir`, written by `crates/transform/math/generate.py`: straight-line code with selects, and
 //! an `if` only for what is rare: huge arguments of `sin`, `cos` and `tan`, and quotients over 2^28 in `rem` and `mod`.
-//! `rem` and `mod` of f64 stay, as calls of a library.
+//! `rem` and `mod` of f64 stay, as calls of a library. In a module that is marked `approximate`, functions of f32 for which
+//! a GPU has instructions stay too.
 
 use crate::{Changed, inline_calls};
 use diagnostics::Span;
@@ -27,7 +28,8 @@ use std::sync::OnceLock;
 /// Replaces the elementary functions in every function of the module. Where any is found, all calls are inlined.
 pub fn expand_math(module: &mut Module) -> Changed {
     let n_funcs = module.funcs.len();
-    let mut called = Called { is_fast: module.fast_math, first: n_funcs, bodies: Vec::new() };
+    let (is_fast, is_approximate) = (module.fast_math, module.approximate);
+    let mut called = Called { is_fast, is_approximate, first: n_funcs, bodies: Vec::new() };
     for func in &mut module.funcs {
         expand_in(func, &mut called);
     }
@@ -46,9 +48,16 @@ pub fn is_expanded(op: Op, scalar: Scalar) -> bool {
     body_of(op, widened(scalar), false).is_some()
 }
 
+/// Whether a target with instructions for functions of f32 has one, or a few, for this one.
+pub fn is_approximated(op: Op) -> bool {
+    use Op::{Cos, Exp, Exp2, Log, Log2, Log10, Pow, Sin, Tan, Tanh};
+    matches!(op, Sin | Cos | Tan | Tanh | Exp | Exp2 | Log | Log2 | Log10 | Pow)
+}
+
 /// The bodies that a module calls, as the functions `first…` that it is about to have.
 struct Called {
     is_fast: bool,
+    is_approximate: bool,
     first: usize,
     bodies: Vec<usize>,
 }
@@ -82,6 +91,9 @@ fn expand_inst(func: &mut Function, called: &mut Called, id: InstId, out: &mut V
     let Some(ty) = inst.results.first().map(|&result| func.ty(result)) else { return };
     let Some(scalar) = ty.element() else { return };
     let wide = widened(scalar);
+    if called.is_approximate && scalar == Scalar::F32 && is_approximated(inst.op) {
+        return;
+    }
     let Some(body) = body_of(inst.op, wide, called.is_fast) else { return };
     let callee = Attr::Func(called.func(body));
     let mut before = Before { func, out, span };

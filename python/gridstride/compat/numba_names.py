@@ -37,6 +37,7 @@ MODULES = {
     "numba.cuda.api": _CUDA,
     "numba.cuda.decorators": f"{_CUDA}.dispatcher",
     "numba.cuda.compiler": f"{_CUDA}._compile",
+    "numba.cuda._internal.cuda_fp8": f"{_CUDA}.fp8",
     "numba.cuda.vector_types": f"{_CUDA}._language",
     "numba.cuda.simulator": _CUDA,
     "numba.cuda.simulator.vector_types": f"{_CUDA}._language",

@@ -188,6 +188,13 @@ def typeof(value: Any) -> types.Type:
 
 
 #: The type of a function that a kernel defines, as an argument.
+def literal(value: Any) -> types.Type:
+    """As `typeof`, for a value that a kernel's text says: its type knows it where it is an int."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return types.IntegerLiteral(value)
+    return typeof(value)
+
+
 FUNCTION = types.Dummy("function")
 
 

@@ -102,6 +102,22 @@ class Integer(Number):
         return np.array(value).astype(self.dtype)[()]
 
 
+class Literal(Type):
+    """A type that knows the one value it has."""
+
+    literal_value: Any
+    literal_type: Type
+
+
+class IntegerLiteral(Literal, Integer):
+    """An integer that a kernel's text says."""
+
+    def __init__(self, value: int) -> None:
+        base = int64 if -(2**63) <= value < 2**63 else uint64
+        Integer.__init__(self, f"Literal[int]({value})", base.dtype)
+        self.literal_value, self.literal_type = value, base
+
+
 class Float(Number):
     """A floating-point number of 16 to 64 bits."""
 

@@ -2,7 +2,7 @@
 //! and comparisons; `integer` and `math` hold the rest.
 
 use super::Lowering;
-use super::lanes::{as_float, as_int, as_lanes, n_lanes};
+use super::lanes::{as_float, as_int, as_lanes, float_constant, n_lanes};
 use super::types::Leaf;
 use super::value::{Lowered, is_big};
 use crate::{Error, Result};
@@ -163,8 +163,8 @@ impl<'c> Lowering<'c, '_> {
     fn device_min_max(&self, op: Op, x: FloatValue<'c>, y: FloatValue<'c>) -> Result<Leaf<'c>> {
         let name = if op == Op::Min { "llvm.minnum" } else { "llvm.maxnum" };
         let chosen = self.intrinsic(name, &[x, y])?;
-        let settled = |(y, _): (f64, bool)| y != 0.0 || (op == Op::Max) == y.is_sign_positive();
-        if self.fast.is_some() || y.get_constant().is_some_and(settled) {
+        let settled = |y: f64| y != 0.0 || (op == Op::Max) == y.is_sign_positive();
+        if self.fast.is_some() || float_constant(y).is_some_and(settled) {
             return Ok(chosen.into());
         }
         let is_equal = self.builder.build_float_compare(FloatPredicate::OEQ, x, y, "")?;

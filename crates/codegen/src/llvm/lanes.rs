@@ -16,7 +16,8 @@ use inkwell::types::{AsTypeRef, FloatType, IntType};
 use inkwell::values::{AsValueRef, FloatValue, IntValue, PointerValue, VectorValue};
 use llvm_sys::LLVMTypeKind;
 use llvm_sys::core::{
-    LLVMConstVector, LLVMGetElementType, LLVMGetTypeKind, LLVMGetVectorSize, LLVMTypeOf, LLVMVectorType,
+    LLVMConstVector, LLVMGetElementType, LLVMGetTypeKind, LLVMGetVectorSize, LLVMIsAConstantFP, LLVMTypeOf,
+    LLVMVectorType,
 };
 use llvm_sys::prelude::LLVMTypeRef;
 
@@ -67,6 +68,13 @@ pub(crate) fn is_double(value: &impl AsValueRef) -> bool {
 pub(crate) fn n_lanes(value: &impl AsValueRef) -> Option<u32> {
     // SAFETY: a live value.
     type_lanes(unsafe { LLVMTypeOf(value.as_value_ref()) })
+}
+
+/// A scalar float that is known.
+pub(crate) fn float_constant(value: FloatValue<'_>) -> Option<f64> {
+    // SAFETY: a live value.
+    let is_number = unsafe { !LLVMIsAConstantFP(value.as_value_ref()).is_null() };
+    if is_number && n_lanes(&value).is_none() { value.get_constant().map(|(number, _)| number) } else { None }
 }
 
 /// The integer `n` as a constant of a type that may be a vector of integers.

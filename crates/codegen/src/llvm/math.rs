@@ -23,6 +23,7 @@ impl<'c> Lowering<'c, '_> {
             Op::Round => "llvm.round",
             // Rounding to even whatever the mode, unlike `llvm.rint`.
             Op::Rint => "llvm.roundeven",
+            _ if self.device.is_some() => return self.approximate(op, args),
             _ => return self.library_call(op, args),
         };
         self.intrinsic(intrinsic, args)
@@ -63,9 +64,6 @@ impl<'c> Lowering<'c, '_> {
     }
 
     fn library_call(&self, op: Op, args: &[FloatValue<'c>]) -> Result<FloatValue<'c>> {
-        if self.device.is_some() {
-            return Err(Error::Invalid(format!("`{}` must be expanded before code is made for a GPU", op.name())));
-        }
         let ty = args[0].get_type();
         let suffix = if ty == self.ctx.f64_type() { "f64" } else { "f32" };
         let name = format!("gs_{}_{suffix}", op.name());

@@ -152,6 +152,9 @@ impl<'c, 'a> Lowering<'c, 'a> {
     }
 
     pub(crate) fn inst(&mut self, id: InstId) -> Result<()> {
+        if let Some(lines) = self.device.as_ref().and_then(|device| device.lines.as_ref()) {
+            lines.set(&self.builder, self.func.inst(id).span);
+        }
         if self.gang.is_some() {
             return self.gang_inst(id);
         }

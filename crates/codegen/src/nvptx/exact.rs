@@ -19,6 +19,7 @@ use crate::llvm::lanes::as_float;
 use crate::llvm::value::Lowered;
 use crate::{Error, Result};
 use inkwell::intrinsics::Intrinsic;
+use inkwell::types::BasicTypeEnum;
 use inkwell::values::FloatValue;
 use ir::{Attr, Function, Inst, InstId, Op, RegionId, Scalar, Type, Value, ValueDef};
 use std::collections::HashSet;
@@ -205,7 +206,7 @@ impl<'c> Lowering<'c, '_> {
 
     fn exact_root(&self, x: FloatValue<'c>) -> Result<FloatValue<'c>> {
         let b = &self.builder;
-        let y = self.estimate("rsqrt.approx.ftz.f", x)?;
+        let y = self.estimate("rsqrt.approx.ftz.f", &[], x)?;
         let s = b.build_float_mul(x, y, "")?;
         let half = b.build_float_mul(y, y.get_type().const_float(0.5), "")?;
         let rest = self.intrinsic("llvm.fma", &[b.build_float_neg(s, "")?, s, x])?;
@@ -216,7 +217,7 @@ impl<'c> Lowering<'c, '_> {
         let b = &self.builder;
         let one = a.get_type().const_float(1.0);
         let minus = b.build_float_neg(divisor, "")?;
-        let y = self.estimate("rcp.approx.ftz.f", divisor)?;
+        let y = self.estimate("rcp.approx.ftz.f", &[], divisor)?;
         let rest = self.intrinsic("llvm.fma", &[minus, y, one])?;
         let y = self.intrinsic("llvm.fma", &[y, rest, y])?;
         if a == one {
@@ -230,10 +231,15 @@ impl<'c> Lowering<'c, '_> {
         Ok(quotient)
     }
 
-    fn estimate(&self, name: &str, x: FloatValue<'c>) -> Result<FloatValue<'c>> {
+    pub(super) fn estimate(
+        &self,
+        name: &str,
+        types: &[BasicTypeEnum<'c>],
+        x: FloatValue<'c>,
+    ) -> Result<FloatValue<'c>> {
         let name = format!("llvm.nvvm.{name}");
         let function = Intrinsic::find(&name)
-            .and_then(|intrinsic| intrinsic.get_declaration(self.llvm, &[]))
+            .and_then(|intrinsic| intrinsic.get_declaration(self.llvm, types))
             .ok_or_else(|| Error::llvm("intrinsic", &name))?;
         as_float(self.builder.build_call(function, &[x.into()], "")?.try_as_basic_value().unwrap_basic())
     }

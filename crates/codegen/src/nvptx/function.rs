@@ -12,12 +12,13 @@
 use super::{Level, Ptx, PtxOptions, build, optimize, target_machine};
 use crate::llvm::types::{bits_type, pointer, scalar_type};
 use crate::{Error, Result};
+use diagnostics::SourceMap;
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::context::Context;
 use inkwell::module::{Linkage, Module as LlvmModule};
 use inkwell::targets::FileType;
 use inkwell::types::{BasicType, BasicTypeEnum};
-use inkwell::values::BasicValue;
+use inkwell::values::{BasicValue, FunctionValue};
 use ir::{FuncRef, Function, Module, Scalar, Type};
 
 /// Names of the parameter that stands for the result: C's way to return it, and Numba's.
@@ -27,18 +28,26 @@ pub const RETURNED: [&str; 2] = ["returned", "returned_to"];
 const ENDLESS: u64 = 1 << 62;
 
 /// Compiles a function of numbers and of pointers to device memory.
-pub fn compile_function(module: &Module, kernel: FuncRef, options: &PtxOptions) -> Result<String> {
+pub fn compile_function(
+    module: &Module,
+    kernel: FuncRef,
+    options: &PtxOptions,
+    sources: Option<&SourceMap>,
+) -> Result<String> {
     let ctx = Context::create();
     let options = PtxOptions { aligned: false, is_function: true, ..*options };
     let machine = target_machine(&options)?;
     let func = module.funcs.get(kernel.index()).ok_or_else(|| Error::Invalid("no such function".into()))?;
-    let (llvm, facts, _) = build(&ctx, &machine, module, kernel, &options)?;
+    let (llvm, facts, level, table) = build(&ctx, &machine, module, kernel, &options, sources)?;
     if facts.has_checks || facts.is_cooperative || facts.shared_bytes > 0 {
         let text = "a function for other compilers has no checks, no shared memory and no barrier of the grid";
         return Err(Error::Unsupported(text.into()));
     }
-    wrap(&ctx, &llvm, func, &facts)?;
-    optimize(&llvm, &machine, Level::Full)?;
+    let outer = wrap(&ctx, &llvm, func, &facts)?;
+    if let Some(table) = table {
+        table.wrap(outer);
+    }
+    optimize(&llvm, &machine, if level == Level::None { level } else { Level::Full })?;
     let text = machine
         .write_to_memory_buffer(&llvm, FileType::Assembly)
         .map_err(|error| Error::llvm("PTX", error.to_string()))?;
@@ -59,7 +68,7 @@ pub(super) fn c_type(ctx: &Context, ty: Type) -> Result<BasicTypeEnum<'_>> {
 }
 
 /// Adds the function that others call.
-fn wrap<'c>(ctx: &'c Context, llvm: &LlvmModule<'c>, func: &Function, facts: &Ptx) -> Result<()> {
+fn wrap<'c>(ctx: &'c Context, llvm: &LlvmModule<'c>, func: &Function, facts: &Ptx) -> Result<FunctionValue<'c>> {
     let inner = llvm.get_function(&facts.entry).ok_or_else(|| Error::Invalid("the kernel is gone".into()))?;
     inner.set_call_conventions(0);
     inner.set_linkage(Linkage::Internal);
@@ -67,8 +76,9 @@ fn wrap<'c>(ctx: &'c Context, llvm: &LlvmModule<'c>, func: &Function, facts: &Pt
         inner.remove_enum_attribute(AttributeLoc::Param(param), Attribute::get_named_enum_kind_id("byval"));
         inner.remove_string_attribute(AttributeLoc::Param(param), "nvvm.grid_constant");
     }
-    inner.remove_string_attribute(AttributeLoc::Function, "nvvm.maxntid");
-    inner.remove_string_attribute(AttributeLoc::Function, "nvvm.maxnreg");
+    for bound in ["nvvm.maxntid", "nvvm.maxnreg", "nvvm.minctasm", "nvvm.maxclusterrank"] {
+        inner.remove_string_attribute(AttributeLoc::Function, bound);
+    }
     let always = ctx.create_enum_attribute(Attribute::get_named_enum_kind_id("alwaysinline"), 0);
     inner.add_attribute(AttributeLoc::Function, always);
 
@@ -133,5 +143,5 @@ fn wrap<'c>(ctx: &'c Context, llvm: &LlvmModule<'c>, func: &Function, facts: &Pt
             b.build_return(None)?;
         }
     }
-    Ok(())
+    Ok(outer)
 }

@@ -12,6 +12,7 @@
 //! A thread of the launch is a thread of the GPU: the last dimension runs along x, the one before along y, those before
 //! that along z ([`Shape`]). No library is linked: math is IR of our own, and what remains is in `device.ll`.
 
+mod approximate;
 mod atomic;
 mod block;
 mod coarsen;
@@ -21,23 +22,26 @@ mod explain;
 mod external;
 mod function;
 mod host;
+mod library;
+mod lines;
 mod prepare;
 mod shape;
 
 pub use explain::explain;
 pub use function::{RETURNED, compile_function};
+pub use lines::Lines;
 pub use prepare::jams;
 pub use shape::{Geometry, Shape, has_few_threads};
 
 use crate::gang::Reason;
 use crate::llvm::{Abilities, Lowering};
 use crate::{Error, Result};
+use diagnostics::SourceMap;
 use entry::Shell;
 use inkwell::OptimizationLevel;
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::context::Context;
-use inkwell::memory_buffer::MemoryBuffer;
-use inkwell::module::{Linkage, Module as LlvmModule};
+use inkwell::module::Module as LlvmModule;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
 use inkwell::values::FunctionValue;
@@ -71,6 +75,15 @@ pub struct PtxOptions {
     pub max_threads: u32,
     /// Most registers of a thread; 0 for any number. The driver's own option is not heard where `max_threads` is said.
     pub max_registers: u32,
+    /// Blocks that a multiprocessor shall run at a time at least, and most blocks of a cluster; 0 leaves them open.
+    pub min_blocks: u32,
+    pub max_cluster: u32,
+    /// What the text says of its source.
+    pub lines: Lines,
+    /// The variant of the architecture, `a` for `sm_90a`, whose code runs on no other.
+    pub variant: Option<char>,
+    /// LLVM leaves the code as it is.
+    pub is_unoptimized: bool,
     /// It is made a function that others call: the first argument is memory of the thread, for the result.
     pub is_function: bool,
 }
@@ -88,6 +101,11 @@ impl Default for PtxOptions {
             summed: 0,
             max_threads: shape::MAX_THREADS,
             max_registers: 0,
+            min_blocks: 0,
+            max_cluster: 0,
+            lines: Lines::None,
+            variant: None,
+            is_unoptimized: false,
             is_function: false,
         }
     }
@@ -160,15 +178,16 @@ pub(crate) struct Device<'c> {
     pub sm: u32,
     /// Roots and quotients of what is known to be ordinary numbers.
     pub exact: HashSet<InstId>,
+    pub lines: Option<lines::LineTable>,
     report: Option<host::Report<'c>>,
     block: Option<block::Block<'c>>,
 }
 
-/// Compiles a kernel.
-pub fn compile(module: &Module, kernel: FuncRef, options: &PtxOptions) -> Result<Ptx> {
+/// Compiles a kernel. Its lines are known where the files are that its spans point into.
+pub fn compile(module: &Module, kernel: FuncRef, options: &PtxOptions, sources: Option<&SourceMap>) -> Result<Ptx> {
     let ctx = Context::create();
     let machine = target_machine(options)?;
-    let (llvm, facts, level) = build(&ctx, &machine, module, kernel, options)?;
+    let (llvm, facts, level, _) = build(&ctx, &machine, module, kernel, options, sources)?;
     optimize(&llvm, &machine, level)?;
     let text = machine
         .write_to_memory_buffer(&llvm, FileType::Assembly)
@@ -179,10 +198,16 @@ pub fn compile(module: &Module, kernel: FuncRef, options: &PtxOptions) -> Result
 }
 
 /// LLVM's text for a kernel, before or after LLVM's passes.
-pub fn llvm_text(module: &Module, kernel: FuncRef, options: &PtxOptions, optimized: bool) -> Result<String> {
+pub fn llvm_text(
+    module: &Module,
+    kernel: FuncRef,
+    options: &PtxOptions,
+    sources: Option<&SourceMap>,
+    optimized: bool,
+) -> Result<String> {
     let ctx = Context::create();
     let machine = target_machine(options)?;
-    let (llvm, _, level) = build(&ctx, &machine, module, kernel, options)?;
+    let (llvm, _, level, _) = build(&ctx, &machine, module, kernel, options, sources)?;
     if optimized {
         optimize(&llvm, &machine, level)?;
     }
@@ -215,7 +240,8 @@ fn target_machine(options: &PtxOptions) -> Result<TargetMachine> {
     }
     let triple = TargetTriple::create("nvptx64-nvidia-cuda");
     let target = Target::from_triple(&triple).map_err(|error| Error::llvm("target", error.to_string()))?;
-    let (cpu, features) = (format!("sm_{sm}"), format!("+ptx{}", options.ptx.min(NEWEST_PTX)));
+    let variant = options.variant.map_or(String::new(), String::from);
+    let (cpu, features) = (format!("sm_{sm}{variant}"), format!("+ptx{}", options.ptx.min(NEWEST_PTX)));
     target
         .create_target_machine(
             &triple,
@@ -231,12 +257,20 @@ fn target_machine(options: &PtxOptions) -> Result<TargetMachine> {
 /// How much LLVM is asked to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Level {
+    None,
     /// For code without loops, in which our own passes have left LLVM's dearer ones nothing to find.
     Straight,
     Full,
 }
 
 fn optimize(llvm: &LlvmModule<'_>, machine: &TargetMachine, level: Level) -> Result<()> {
+    if level == Level::None {
+        // Functions that are written out into others must be.
+        let options = PassBuilderOptions::create();
+        return llvm
+            .run_passes("always-inline", machine, options)
+            .map_err(|error| Error::llvm("passes", error.to_string()));
+    }
     let options = PassBuilderOptions::create();
     options.set_loop_unrolling(true);
     // Vectors are lanes of coarsened code: scalars here. Accesses that belong together are joined at the end: once
@@ -255,7 +289,8 @@ fn build<'c>(
     module: &Module,
     kernel: FuncRef,
     options: &PtxOptions,
-) -> Result<(LlvmModule<'c>, Ptx, Level)> {
+    sources: Option<&SourceMap>,
+) -> Result<(LlvmModule<'c>, Ptx, Level, Option<lines::LineTable>)> {
     ir::verify::verify(module).map_err(|errors| Error::Invalid(ir::verify::report(module, &errors)))?;
     let prepared = prepare::prepare(module, kernel, options);
     let (module, is_resident) = (&prepared.module, prepared.is_resident);
@@ -297,11 +332,15 @@ fn build<'c>(
     let (thread, allocas) = (shell.thread.clone(), shell.allocas);
     let mut lowering = Lowering::new(ctx, &llvm, module.fast_math, func, function, allocas, thread, abilities);
     let block = Some(block::Block { bounds: shell.bounds, shared_bytes: 0, is_over_blocks });
-    lowering.device = Some(Box::new(Device { sm: options.sm, exact: exact::proven(func), report: None, block }));
+    let table = sources.filter(|_| options.lines != Lines::None);
+    let table = table.and_then(|sources| lines::LineTable::new(ctx, &llvm, sources, func, function, options));
+    let (sm, exact, lines) = (options.sm, exact::proven(func), table.clone());
+    lowering.device = Some(Box::new(Device { sm, exact, lines, report: None, block }));
     let mut gang = plan.as_ref().zip(shell.gang_thread()).map(|(plan, thread)| {
         let func = &plan.func;
         let mut lowering = Lowering::new(ctx, &llvm, module.fast_math, func, function, allocas, thread, abilities);
-        lowering.device = Some(Box::new(Device { sm: options.sm, exact: HashSet::new(), report: None, block: None }));
+        let (exact, lines) = (HashSet::new(), table.clone());
+        lowering.device = Some(Box::new(Device { sm, exact, lines, report: None, block: None }));
         lowering.gang = Some(Box::new(crate::gang::Gang::new(func, plan.width, plan.uniformity.clone())));
         lowering
     });
@@ -310,7 +349,11 @@ fn build<'c>(
     drop(gang);
     let has_checks = lowering.finish_report()?;
     let shared_bytes = lowering.device.and_then(|device| device.block).map_or(0, |block| block.shared_bytes);
-    link_device_functions(ctx, &llvm)?;
+    library::link(ctx, &llvm)?;
+    if let Some(table) = &table {
+        table.complete(function);
+        table.finish();
+    }
     if cfg!(debug_assertions) {
         llvm.verify().map_err(|error| {
             Error::llvm("LLVM's verifier", format!("{}\n{}", error.to_string(), llvm.print_to_string().to_string()))
@@ -320,10 +363,15 @@ fn build<'c>(
     let is_jammed = prepared.n_jammed > 1;
     let shape = Shape { rank, max_threads, strided, width, is_jammed, is_resident, max_blocks: 0 };
     let has_loop = !all(func, func.body, is_loop).is_empty();
-    let level = if has_loop || width > 1 || strided { Level::Full } else { Level::Straight };
+    let level = match has_loop || width > 1 || strided {
+        _ if options.is_unoptimized => Level::None,
+        true => Level::Full,
+        false => Level::Straight,
+    };
     let text = String::new();
     let is_cooperative = has_grid_barrier(func);
-    Ok((llvm, Ptx { text, entry, args_bytes, bounds_bytes, shared_bytes, has_checks, is_cooperative, shape }, level))
+    let facts = Ptx { text, entry, args_bytes, bounds_bytes, shared_bytes, has_checks, is_cooperative, shape };
+    Ok((llvm, facts, level, table))
 }
 
 /// Size of the packed arguments, each aligned to 8 bytes.
@@ -375,11 +423,17 @@ fn declare<'c>(
         function.add_attribute(AttributeLoc::Param(param), ctx.create_string_attribute("nvvm.grid_constant", ""));
     }
     function.add_attribute(AttributeLoc::Function, attribute("nounwind", 0));
-    let threads = options.max_threads.to_string();
-    function.add_attribute(AttributeLoc::Function, ctx.create_string_attribute("nvvm.maxntid", &threads));
-    if options.max_registers > 0 {
-        let registers = options.max_registers.to_string();
-        function.add_attribute(AttributeLoc::Function, ctx.create_string_attribute("nvvm.maxnreg", &registers));
+    let say = |name: &str, value: &str| {
+        function.add_attribute(AttributeLoc::Function, ctx.create_string_attribute(name, value));
+    };
+    say("nvvm.maxntid", &format!("{},1,1", options.max_threads));
+    let numbers = [
+        ("nvvm.maxnreg", options.max_registers),
+        ("nvvm.minctasm", options.min_blocks),
+        ("nvvm.maxclusterrank", options.max_cluster),
+    ];
+    for (name, number) in numbers.into_iter().filter(|&(_, number)| number > 0) {
+        say(name, &number.to_string());
     }
     if fast_math {
         // Subnormal f32 are flushed, as `--use_fast_math` does: the approximate instructions exist in this form only.
@@ -388,71 +442,9 @@ fn declare<'c>(
     function
 }
 
-/// Functions that code for the GPU may call, in LLVM's text.
-const DEVICE_FUNCTIONS: &str = include_str!("device.ll");
-
-/// Defines the functions of `device.ll` that the module calls.
-fn link_device_functions<'c>(ctx: &'c Context, llvm: &LlvmModule<'c>) -> Result<()> {
-    if llvm.get_function("gs_fmod").is_none() {
-        return Ok(());
-    }
-    let text = MemoryBuffer::create_from_memory_range_copy(DEVICE_FUNCTIONS.as_bytes(), "device.ll");
-    let library = ctx.create_module_from_ir(text).map_err(|error| Error::llvm("device.ll", error.to_string()))?;
-    library.set_triple(&llvm.get_triple());
-    library.set_data_layout(&llvm.get_data_layout());
-    llvm.link_in_module(library).map_err(|error| Error::llvm("linking device.ll", error.to_string()))?;
-    if let Some(function) = llvm.get_function("gs_fmod") {
-        function.set_linkage(Linkage::Internal);
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// `device.ll` as machine code of this machine.
-    fn fmod() -> (crate::LoadedModule, extern "C" fn(f64, f64) -> f64) {
-        let ctx = Context::create();
-        let machine = crate::x86::target_machine(crate::Isa::Baseline).expect("this machine");
-        let llvm = ctx.create_module("fmod");
-        let double = ctx.f64_type();
-        llvm.add_function("gs_fmod", double.fn_type(&[double.into(); 2], false), None);
-        llvm.set_triple(&machine.get_triple());
-        llvm.set_data_layout(&machine.get_target_data().get_data_layout());
-        link_device_functions(&ctx, &llvm).expect("it links");
-        llvm.get_function("gs_fmod").expect("it is there").set_linkage(Linkage::External);
-        let object = machine.write_to_memory_buffer(&llvm, FileType::Object).expect("an object");
-        let loaded = crate::load(object.as_slice(), "gs_fmod").expect("it loads");
-        // SAFETY: the symbol is this function, and lives as long as the module beside it.
-        let function =
-            unsafe { std::mem::transmute::<runtime::EntryPoint, extern "C" fn(f64, f64) -> f64>(loaded.entry()) };
-        (loaded, function)
-    }
-
-    #[test]
-    fn fmod_is_exact() {
-        let (_loaded, fmod) = fmod();
-        let mut state = 1u64;
-        let mut next = || {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            state ^ (state >> 29)
-        };
-        let special =
-            [0.0, -0.0, 1.0, -1.5, 5e-324, 2.2e-308, f64::MIN_POSITIVE, f64::MAX, f64::INFINITY, f64::NAN, 0.1];
-        let mut pairs: Vec<(f64, f64)> = special.iter().flat_map(|&x| special.iter().map(move |&y| (x, y))).collect();
-        pairs.extend((0..20_000).map(|_| (f64::from_bits(next()), f64::from_bits(next()))));
-        // Close exponents, and subnormal numbers.
-        pairs.extend((0..20_000).map(|_| (next() as f64, (next() >> 40) as f64)));
-        pairs.extend((0..2_000).map(|_| (f64::from_bits(next() >> 10), f64::from_bits(next() >> 12))));
-        for (x, y) in pairs {
-            let (found, expected) = (fmod(x, y), x % y);
-            assert!(
-                found.to_bits() == expected.to_bits() || found.is_nan() && expected.is_nan(),
-                "{x:e} % {y:e} = {found:e}"
-            );
-        }
-    }
 
     #[test]
     fn the_newest_architecture_that_both_know() {

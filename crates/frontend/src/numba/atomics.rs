@@ -1,10 +1,11 @@
 //! `cuda.atomic.add(array, index, value)` and its like: one step each; they give what was there.
 
 use super::builtins::{Row, cell, row};
+use crate::HostValue;
 use crate::walk::lower::{Lower, Result};
 use crate::walk::operand::Operand;
 use crate::walk::subscript::Access;
-use crate::warp::builtins::Call;
+use crate::warp::builtins::{Arg, Call};
 use diagnostics::Span;
 use ir::{AtomicOp, Attr, Op, Scalar, Type, Value};
 
@@ -37,13 +38,37 @@ pub(super) const ROWS: &[Row] = &[
     row("cuda.stwt", "ary, idx, value", store),
 ];
 
+/// An element that a hint is for: of an array of numbers, at as many integers as it has dimensions.
+fn hinted(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Access> {
+    let (array, index) = (call.arg(0), call.arg(1));
+    if let Some((elem, rank)) = lower.type_of(&array.operand).and_then(Type::as_array) {
+        let wrong = |lower: &mut Lower<'_, '_>, arg: &Arg, why: String| Err(lower.error("argument-type", arg.span, why));
+        if elem.as_scalar().is_none_or(|scalar| scalar == Scalar::Bool) {
+            let name = call.name.trim_start_matches("cuda.");
+            return wrong(lower, array, format!("{name} requires array of integer or float type"));
+        }
+        let is_tuple = matches!(index.operand, Operand::Tuple(_) | Operand::Static(HostValue::Tuple(_)));
+        let indices = if is_tuple { lower.items(&index.operand, index.span)? } else { vec![index.operand.clone()] };
+        if indices.len() != rank as usize {
+            let found = if is_tuple { indices.len().to_string() } else { "a scalar".to_owned() };
+            return wrong(lower, index, format!("Expected {rank} indices, got {found}"));
+        }
+        let scalars = indices.iter().filter_map(|index| lower.type_of(index).and_then(Type::as_scalar));
+        if let Some(scalar) = scalars.into_iter().find(|scalar| !scalar.is_int()) {
+            let name = lower.name_of(Type::scalar(scalar));
+            return wrong(lower, index, format!("{name} is not a valid index"));
+        }
+    }
+    cell(lower, call, array, index)
+}
+
 fn load(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
-    let access = cell(lower, call, call.arg(0), call.arg(1))?;
+    let access = hinted(lower, call)?;
     Ok(Operand::Value(lower.load(&access)))
 }
 
 fn store(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
-    let access = cell(lower, call, call.arg(0), call.arg(1))?;
+    let access = hinted(lower, call)?;
     let value = lower.value_as(&call.arg(2).operand, access.ty, call.arg(2).span)?;
     lower.store(&access, value);
     Ok(Operand::NONE)

@@ -78,7 +78,12 @@ fn grid_size(lower: &mut Lower<'_, '_>, dim: u32) -> Value {
 fn spread(lower: &mut Lower<'_, '_>, call: &Call<'_>, of: fn(&mut Lower<'_, '_>, u32) -> Value) -> Result<Operand> {
     let n = match call.arg(0).operand.as_int() {
         Some(n @ 1..=3) => n as u32,
-        _ => return Err(lower.wrong_type(call, call.arg(0), "the constant 1, 2 or 3")),
+        Some(_) => return Err(lower.wrong_type(call, call.arg(0), "the constant 1, 2 or 3")),
+        None => {
+            let (name, found) = (call.name, lower.describe(&call.arg(0).operand));
+            let message = format!("RequireLiteralValue: `{name}` needs the constant 1, 2 or 3, found {found}");
+            return Err(lower.error("argument-type", call.arg(0).span, message));
+        }
     };
     let items: Vec<Operand> = (0..n).map(|dim| Operand::Value(of(lower, dim))).collect();
     Ok(if let [one] = items.as_slice() { one.clone() } else { Operand::Tuple(items) })
@@ -173,7 +178,10 @@ pub(super) fn dtype(lower: &mut Lower<'_, '_>, call: &Call<'_>, arg: &Arg) -> Re
         Operand::Static(HostValue::Builtin(name)) if name == "complex" => Ok(super::types::complex(Scalar::F64)),
         Operand::Static(HostValue::Str(name)) => match super::builtins::library_name(name) {
             Some(HostValue::Type(TypePattern::Is(ty))) => Ok(ty),
-            _ => Err(lower.wrong_type(call, arg, "the name of a type such as \"float32\" here")),
+            _ => {
+                let report = lower.report("argument-type", arg.span, format!("Invalid NumPy dtype specified: '{name}'"));
+                Err(lower.emit(report.help("write the name of a type such as \"float32\"")))
+            }
         },
         _ => Err(lower.wrong_type(call, arg, "a type such as `float32` here")),
     }

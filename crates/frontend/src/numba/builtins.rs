@@ -196,6 +196,12 @@ fn number(lower: &mut Lower<'_, '_>, call: &Call<'_>, to: Scalar) -> Result<Oper
             return Ok(arg.operand.clone());
         }
     }
+    if let Operand::Static(HostValue::Str(text)) = &arg.operand
+        && to == Scalar::F64
+        && let Ok(number) = text.trim().parse::<f64>()
+    {
+        return Ok(Operand::Static(HostValue::Float(number)));
+    }
     let found = lower.type_of(&arg.operand).and_then(Type::as_scalar);
     let keeps = found.is_some_and(|scalar| scalar.is_float() == to.is_float() && scalar != Scalar::Bool);
     if keeps && !matches!(arg.operand, Operand::Static(_)) {

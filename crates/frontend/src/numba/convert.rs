@@ -1,7 +1,7 @@
 //! Conversions: by themselves where a value is stored or passed, and by calls of types, `float32(x)`.
 
 use super::types::Number;
-use super::{complex, record};
+use super::{complex, fp8, record};
 use crate::HostValue;
 use crate::walk::call::Args;
 use crate::walk::lower::{Lower, Result};
@@ -45,6 +45,12 @@ pub(crate) fn construct(lower: &mut Lower<'_, '_>, ty: Type, args: Args, span: S
     if let TypeKind::Vector { elem, len } = *ty.kind() {
         return vector(lower, elem, len, &args, span);
     }
+    if let Some(kind) = fp8::kind_of(ty) {
+        return fp8::construct(lower, ty, kind, &args, span);
+    }
+    if fp8::is_raw(ty) {
+        return fp8::raw(lower, ty, &args, span);
+    }
     match Number::of(ty) {
         Some(Number::Real(scalar)) => cast(lower, scalar, &args, span),
         Some(Number::Complex(part)) => complex::construct(lower, part, &args, span),
@@ -67,7 +73,10 @@ pub(crate) fn cast(lower: &mut Lower<'_, '_>, to: Scalar, args: &Args, span: Spa
     {
         return Ok(Operand::Static(HostValue::Scalar(to, constant)));
     }
-    let value = lower.value(operand, span)?;
+    let mut value = lower.value(operand, span)?;
+    if let Some(kind) = fp8::kind_of(lower.ty(value)) {
+        value = fp8::value(lower, value, kind, span)?;
+    }
     match Number::of(lower.ty(value)) {
         Some(Number::Real(_)) => Ok(Operand::Value(lower.b().cast(value, to))),
         _ => {

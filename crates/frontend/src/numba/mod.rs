@@ -24,6 +24,7 @@ mod convert;
 mod create;
 mod extend;
 mod external;
+mod fp8;
 mod math;
 mod print;
 mod record;

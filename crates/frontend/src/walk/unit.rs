@@ -49,7 +49,7 @@ impl<'h> Unit<'h> {
         Unit {
             host,
             options: options.clone(),
-            module: Module { fast_math: options.fast_math, ..Module::default() },
+            module: Module { fast_math: options.fast_math, approximate: options.approximate, ..Module::default() },
             sources: SourceMap::default(),
             diagnostics: Vec::new(),
             instances: Vec::new(),

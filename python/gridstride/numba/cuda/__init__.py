@@ -93,7 +93,7 @@ if _TYPE_CHECKING:
 
 
 from gridstride.numba.cuda import _arrays as devicearray  # noqa: E402
-from gridstride.numba.cuda import _compile, cudadrv, dispatcher, extending, fp16, libdevice, random  # noqa: E402
+from gridstride.numba.cuda import _compile, cudadrv, dispatcher, extending, fp8, fp16, libdevice, random  # noqa: E402
 from gridstride.numba.cuda import _devices as devices  # noqa: E402
 from gridstride.numba.cuda import _driver as driver  # noqa: E402
 from gridstride.numba.cuda._compile import (  # noqa: E402

@@ -7,12 +7,13 @@ for reading.
 
 from __future__ import annotations
 
+import keyword
 import re
 from typing import Any
 
 from gridstride.numba import _dtypes, types
 from gridstride.numba.cuda import _generated, _signatures
-from gridstride.numba.cuda.dispatcher import Dispatcher
+from gridstride.numba.cuda.dispatcher import Dispatcher, bounds
 from gridstride.numba.errors import CompileError
 
 
@@ -39,10 +40,14 @@ def compile(
         abi: How a device function is called: "c", or "numba", which returns 0 and puts the result to the address that
             is passed first.
         abi_info: `{"abi_name": name}`, the name in the text; the function's own otherwise.
-        cc, lineinfo, opt, forceinline, launch_bounds: Accepted: the text is for compute capability 9.0.
+        cc: The compute capability, with a variant for code of that alone, (9, 0) or (9, 0, "a"); unless it is given that of
+            the GPU in use, or 9.0.
+        debug, lineinfo: Whether the text has debug information, or lines alone.
+        fastmath, opt, launch_bounds: As for `@cuda.jit`.
 
     Raises:
         NotImplementedError: Another ABI; `ltoir` as output.
+        ValueError: More than three launch bounds; `forceinline` in PTX, which has no place for it.
         TypeError: A kernel that returns a value.
         CompileError: Code that does not compile for the signature.
     """
@@ -52,25 +57,31 @@ def compile(
         raise NotImplementedError("The C ABI is not supported for kernels")
     if output not in ("ptx", "ltoir"):
         raise NotImplementedError(f"Unsupported output type: {output}")
+    if forceinline and output != "ltoir":
+        raise ValueError("Can only designate forced inlining in LTO-IR")
+    options: dict[str, Any] = {"debug": debug, "lineinfo": lineinfo, "opt": opt, "fastmath": fastmath}
+    options["launch_bounds"] = bounds(launch_bounds)
     if output == "ltoir":
         raise NotImplementedError("LTO-IR is made by NVIDIA's compiler alone: output='ptx' gives a kernel's PTX")
     arguments, result = _signatures.normalize(sig)
     if device:
-        name = (abi_info or {}).get("abi_name") or pyfunc.__name__.strip("<>")
-        return _device(pyfunc, arguments, result, name, abi, {"fastmath": fastmath})
+        name = (abi_info or {}).get("abi_name")
+        return function_text(pyfunc, arguments, result, {**options, "abi": abi, "name": name, "cc": cc})
     if result is not None and result != types.none:
         raise TypeError("CUDA kernel must have void return type.")
-    made = pyfunc if isinstance(pyfunc, Dispatcher) else Dispatcher(pyfunc, {"debug": debug, "fastmath": fastmath})
+    made = pyfunc if isinstance(pyfunc, Dispatcher) else Dispatcher(pyfunc, options)
     try:
-        return str(made._text(arguments, "ptx")), types.none
+        return str(made._text(arguments, "ptx", cc)), types.none
     except CompileError as error:
         if "error[kernel-return]" in str(error):
             raise TypeError(f"CUDA kernel must have void return type.\n{error}") from None
         raise
 
 
-def _device(pyfunc: Any, arguments: Any, result: Any, name: str, abi: str, options: Any) -> tuple[str, types.Type]:
-    core = pyfunc if isinstance(pyfunc, Dispatcher) else Dispatcher(pyfunc, {"device": True})
+def function_text(function: Any, arguments: Any, result: Any, options: dict[str, Any]) -> tuple[str, types.Type]:
+    """PTX of a device function, and its result type. Options: those of `@cuda.jit`, `abi`, `name` and `cc`."""
+    core = function if isinstance(function, Dispatcher) else Dispatcher(function, {"device": True})
+    name = options.get("name") or _name_of(core.__name__)
     args = [f"a{index}" for index in range(len(arguments))]
     call = f"core({', '.join(args)})"
     if result is None:
@@ -78,11 +89,18 @@ def _device(pyfunc: Any, arguments: Any, result: Any, name: str, abi: str, optio
     if result == types.none:
         params, body, kinds = args, call, arguments
     else:
-        returned = "returned" if abi == "c" else "returned_to"
+        returned = "returned" if options["abi"] == "c" else "returned_to"
         params, body, kinds = [returned, *args], f"{returned}[0] = {call}", (types.Array(result, 1, "C"), *arguments)
     text = f"def {name}({', '.join(params)}):\n    {body}\n"
-    made = Dispatcher(_generated.function(name, text, {"core": core}), options)
-    return str(made._text(kinds, "ptx-function")), result
+    kept = {key: options.get(key) for key in ("debug", "lineinfo", "opt", "fastmath")}
+    made = Dispatcher(_generated.function(name, text, {"core": core}), kept)
+    return str(made._text(kinds, "ptx-function", options.get("cc"))), result
+
+
+def _name_of(name: str) -> str:
+    """A function's name, or one in its place that Python takes for a name: that of a lambda."""
+    plain = name.strip("<>")
+    return f"{plain}_" if keyword.iskeyword(plain) else plain
 
 
 def _result(core: Dispatcher, arguments: Any, args: list[str], call: str) -> types.Type:

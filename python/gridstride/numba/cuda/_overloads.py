@@ -6,7 +6,7 @@ from typing import Any
 
 from gridstride import _native
 from gridstride.numba import _dtypes, _typing, types
-from gridstride.numba.cuda import _statics
+from gridstride.numba.cuda import _statics, _texts
 from gridstride.numba.cuda._configuration import dim3
 from gridstride.numba.cuda._devices import gpu
 
@@ -63,15 +63,16 @@ class Overload:
             return max(1, 2**20 // (x * y * z))
         return self._properties(x * y * z, dynsmemsize)[5] * int(_native.cuda_properties(ordinal)["sm_count"])
 
-    def text(self, stage: str) -> str:
+    def text(self, stage: str, cc: Any = None) -> str:
         """The compiler's text of this overload."""
-        return str(self.dispatcher._text(self.signature.args, stage))
+        return str(self.dispatcher._text(self.signature.args, stage, cc))
 
     def inspect_llvm(self) -> str:
-        return self.text("llvm")
+        return self.text(_texts.stage("llvm"))
 
-    def inspect_asm(self) -> str:
-        return self.text("assembly" if gpu() is None else "ptx")
+    def inspect_asm(self, cc: Any = None) -> str:
+        """Assembly text, of a GPU for a compute capability: that of the one in use unless it is given."""
+        return self.text(_texts.stage("asm"), cc)
 
 
 class Overloads(dict[tuple[types.Type, ...], Overload]):

@@ -22,7 +22,7 @@ from typing import Any
 from gridstride import _native, _source
 from gridstride import config as settings
 from gridstride.numba import _dtypes, _serialize, config, types
-from gridstride.numba.cuda import _lambdas, _linkable, _signatures, _statics
+from gridstride.numba.cuda import _lambdas, _linkable, _signatures, _statics, _texts
 from gridstride.numba.cuda._arguments import Back, convert, pointer
 from gridstride.numba.cuda._configuration import ForAll, LaunchConfiguration
 from gridstride.numba.cuda._devices import gpu, launch_device, synchronize
@@ -127,7 +127,7 @@ class Dispatcher(_native.Function):
                 "check_finite": False,
                 "fast_math": bool(self.targetoptions.get("fastmath")),
                 "max_unroll": settings.max_unroll,
-                "max_registers": self.targetoptions.get("max_registers"),
+                **_texts.tuning(self.targetoptions),
                 "cache_dir": settings.cache_dir(),
             }
             self._stamp = stamp
@@ -174,10 +174,10 @@ class Dispatcher(_native.Function):
         """Runs the kernel over the blocks of a configuration, on the device that launches run on or another."""
         if self.targetoptions.get("device"):
             raise RuntimeError("Cannot compile a device function as a kernel: it is called by kernels")
-        bounds = self.targetoptions.get("launch_bounds")
+        most = (self.targetoptions.get("launch_bounds") or (0,))[0]
         n_threads = launch.blockdim[0] * launch.blockdim[1] * launch.blockdim[2]
-        if bounds and n_threads > bounds[0]:
-            raise ValueError(f"a block of {n_threads} threads is more than the launch bounds allow: {bounds[0]}")
+        if most and n_threads > most:
+            raise ValueError(f"a block of {n_threads} threads is more than the launch bounds allow: {most}")
         if len(args) < len(self._names):
             args = (*args, *(self.__defaults__ or ())[len(args) - len(self._names) :])
         if not self._signatures and any(map(_statics.is_static, args)):
@@ -281,14 +281,15 @@ class Dispatcher(_native.Function):
         """Forgets what is compiled."""
         self._kernels = []
 
-    def _text(self, arguments: Any, stage: str) -> str:
+    def _text(self, arguments: Any, stage: str, cc: Any = None) -> str:
         passed = _statics.kept(arguments)
         kernel = self._kernel(arguments if len(passed) < len(arguments) else None)
-        return _native.ir(kernel, [_dtypes.argument(ty) for ty in passed], self._compile_options(), stage)
+        return _texts.text(self, kernel, passed, stage, cc)
 
-    def _inspect(self, stage: str, signature: Any) -> Any:
-        if self.targetoptions.get("device") and signature is None and not self._signatures:
-            raise RuntimeError("a device function is compiled with the kernels that call it")
+    def _inspect(self, what: str, signature: Any) -> Any:
+        if self.targetoptions.get("device"):
+            return _texts.of_function(self, what, signature)
+        stage = _texts.stage(what)
         if signature is not None:
             return self._text(_signatures.normalize(tuple(signature))[0], stage)
         return {arguments: overload.text(stage) for arguments, overload in self.overloads.items()}
@@ -299,7 +300,7 @@ class Dispatcher(_native.Function):
 
     def inspect_asm(self, signature: Any = None) -> Any:
         """The device's assembly text, PTX on a GPU, by argument types or for a signature."""
-        return self._inspect("assembly" if gpu() is None else "ptx", signature)
+        return self._inspect("asm", signature)
 
     inspect_ptx = inspect_lto_ptx = inspect_asm
 
@@ -417,9 +418,12 @@ def jit(
         func_or_sig: The function, a signature, or a list of signatures; signatures are compiled at once.
         device: Whether it is a device function. Kernels may call functions without it too.
         debug: Check array bounds, divisions and asserts; the first failing thread raises an exception.
-        fastmath: Allow results that differ in the last digits for speed.
-        opt, lineinfo, cache, inline, forceinline, lto, launch_bounds, max_registers, shared_memory_carveout: Accepted.
-            Code is always optimized and knows its lines, and the disk cache is always used.
+        fastmath: Allow results that differ in the last digits for speed; a GPU's approximate instructions.
+        opt: Whether LLVM optimizes code for a GPU; other code is always optimized.
+        lineinfo: Whether code for a GPU says which lines it is from, to profilers. `debug` implies it.
+        launch_bounds: Most threads of a block; blocks of a multiprocessor at least; blocks of a cluster at most.
+        max_registers: Most registers of a thread on a GPU.
+        cache, inline, forceinline, lto, shared_memory_carveout: Accepted. The disk cache is always used.
         link: Code of other compilers that the kernel is linked with, on a GPU: paths, or `cuda.PTXSource` and its like.
 
     Raises:
@@ -441,7 +445,8 @@ def jit(
         text = "debug and lineinfo are mutually exclusive. Use debug to get full debug info (this disables some "
         text += "optimizations), or lineinfo for line info only with code generation unaffected."
         warnings.warn(NumbaInvalidConfigWarning(text), stacklevel=2)
-    options = {"device": device, "debug": debug, "fastmath": False, "launch_bounds": _bounds(launch_bounds), **kws}
+    options = {"device": device, "debug": debug, "fastmath": False, "launch_bounds": bounds(launch_bounds), **kws}
+    options |= {"lineinfo": lineinfo, "opt": opt}
     if link:
         options["link"] = _linkable.listed(link)
     _check_carveout(shared_memory_carveout)
@@ -459,14 +464,14 @@ def jit(
     return Dispatcher(func_or_sig, options)
 
 
-def _bounds(given: Any) -> tuple[int, ...] | None:
+def bounds(given: Any) -> tuple[int, ...] | None:
     """Launch bounds: threads of a block at most, and what else CUDA takes, blocks a multiprocessor and a cluster."""
     if given is None:
         return None
-    bounds = (given,) if isinstance(given, int) else tuple(given)
-    if len(bounds) > 3:
-        raise ValueError(f"Got {len(bounds)} launch bounds: {bounds}. A maximum of three are supported")
-    return bounds
+    listed = (given,) if isinstance(given, int) else tuple(given)
+    if len(listed) > 3:
+        raise ValueError(f"Got {len(listed)} launch bounds: {listed}. A maximum of three are supported")
+    return listed
 
 
 def _check_carveout(given: Any) -> None:

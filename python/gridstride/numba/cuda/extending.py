@@ -9,25 +9,38 @@
     ...     return impl
 
 A registered function is called with the Numba types of a call's arguments when a kernel is compiled; what it returns, a
-Python function, is compiled as a device function. None leaves the call to the next one. What works on Numba's own LLVM
-code (`intrinsic`, `lower_builtin`, data models) is not there.
+Python function, is compiled as a device function. None leaves the call to the next one. Where it is answered with None,
+it is asked again with `types.IntegerLiteral` for ints that the kernel's text says; `prefer_literal=True` asks so first.
+What works on Numba's own LLVM code (`intrinsic`, `lower_builtin`, data models) is not there.
 """
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from gridstride.numba import types
-from gridstride.numba.cuda import _generated
+from gridstride.numba.cuda import _generated, _matching
 from gridstride.numba.cuda._declared import ExternFunction
 from gridstride.numba.cuda.dispatcher import Dispatcher
+from gridstride.numba.errors import TypingError
 
-_calls: dict[int, tuple[Any, list[Callable[..., Any]]]] = {}
-_methods: dict[str, list[tuple[Any, Callable[..., Any]]]] = {}
-_attributes: dict[str, list[tuple[Any, Callable[..., Any]]]] = {}
+_calls: dict[int, tuple[Any, list[Typed]]] = {}
+_methods: dict[str, list[tuple[Any, Typed]]] = {}
+_attributes: dict[str, list[tuple[Any, Typed]]] = {}
 _made: dict[Any, Dispatcher] = {}
+
+
+class Typed(NamedTuple):
+    """A function that answers types with an implementation, and how it was registered."""
+
+    function: Callable[..., Any]
+    is_strict: bool
+    prefers_literal: bool
+
+    @staticmethod
+    def of(function: Any, options: dict[str, Any]) -> Typed:
+        return Typed(function, options.get("strict", True), options.get("prefer_literal", False))
 
 
 def _is_for_kernels(options: dict[str, Any]) -> bool:
@@ -42,7 +55,7 @@ def overload(func: Any, jit_options: Any = None, **options: Any) -> Callable[[An
     def register(typed: Any) -> Any:
         if _is_for_kernels({"jit_options": jit_options, **options}):
             known = _calls.setdefault(id(func), (func, []))[1]
-            known.insert(0 if options.get("target") == "cuda" else len(known), typed)
+            known.insert(0 if options.get("target") == "cuda" else len(known), Typed.of(typed, options))
         return typed
 
     return register
@@ -51,7 +64,7 @@ def overload(func: Any, jit_options: Any = None, **options: Any) -> Callable[[An
 def _register(table: dict[str, list[tuple[Any, Any]]], ty: Any, name: str, options: Any) -> Callable[[Any], Any]:
     def register(typed: Any) -> Any:
         if _is_for_kernels(options):
-            table.setdefault(name, []).append((ty, typed))
+            table.setdefault(name, []).append((ty, Typed.of(typed, options)))
         return typed
 
     return register
@@ -74,31 +87,44 @@ def register_jitable(*args: Any, **options: Any) -> Any:
     return jit(*args) if args else jit
 
 
-def _parameters(function: Any) -> list[tuple[str, Any]]:
-    return [(one.name, one.kind) for one in inspect.signature(function).parameters.values()]
-
-
 def _same(value: Any) -> Any:
     """What equal constants of a function share."""
     plain = isinstance(value, bool | int | float | str | types.Type)
     return (type(value), repr(value) if isinstance(value, float) else value) if plain else id(value)
 
 
-def _implementation(typed: Any, args: Any, named: Any) -> Dispatcher | None:
-    found = typed(*args, **named)
+def _plain(ty: Any) -> Any:
+    return ty.literal_type if isinstance(ty, types.Literal) else ty
+
+
+def _implementation(typed: Typed, args: Any, named: Any) -> Dispatcher | None:
+    """What a registered function answers for types, and for types that know their values: the latter last, or first."""
+    plain = [_plain(ty) for ty in args], {name: _plain(ty) for name, ty in named.items()}
+    known = list(args), dict(named)
+    asked = [plain] if known == plain else [known, plain] if typed.prefers_literal else [plain, known]
+    for these, those in asked:
+        try:
+            found = _made_by(typed, these, those)
+        except TypingError:
+            # There is none for the value; the type alone may have one.
+            if (these, those) == plain:
+                raise
+            found = None
+        if found is not None:
+            return found
+    return None
+
+
+def _made_by(typed: Typed, args: Any, named: Any) -> Dispatcher | None:
+    found = typed.function(*args, **named)
     if found is None:
         return None
     if isinstance(found, Dispatcher):
         return found
     if not callable(found):
-        raise TypeError(f"`{typed.__name__}` must return a function that implements the call, not {found!r}")
-    ours, theirs = _parameters(typed), _parameters(found)
-    if ours != theirs:
-        said = [", ".join(name for name, _ in one) for one in (ours, theirs)]
-        raise TypeError(
-            f"Typing and implementation arguments differ in names or kinds: `{typed.__name__}({said[0]})` and "
-            f"`{found.__name__}({said[1]})`"
-        )
+        raise TypeError(f"`{typed.function.__name__}` must return a function that implements the call, not {found!r}")
+    if typed.is_strict:
+        _matching.check(typed.function, found)
     captured = [cell.cell_contents for cell in found.__closure__ or ()]
     key = (found.__code__, *map(_same, captured), *map(_same, found.__defaults__ or ()))
     if key not in _made:

@@ -36,6 +36,7 @@ files!(
     "noise.py",
     "numba.py",
     "numba_arrays.py",
+    "numba_fp8.py",
 );
 
 /// The dialect that a file of the library is written in.
