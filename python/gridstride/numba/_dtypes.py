@@ -29,6 +29,7 @@ _SCALARS = {
     "float16": "f16",
     "float32": "f32",
     "float64": "f64",
+    "bfloat16": "bf16",
 }
 numpy_version = tuple(map(int, np.__version__.split(".")[:2]))
 _BY_DTYPE = {one.dtype: one for one in types.NUMBERS}
@@ -209,7 +210,7 @@ def from_compiler(ty: _native.Type) -> types.Type:
     """Numba's type of the compiler's: of a kernel's arguments, for signatures."""
     if ty.kind == "scalar":
         name = next(name for name, short in _SCALARS.items() if short == ty.name)
-        return next(one for one in types.NUMBERS if one.name == name)
+        return next(one for one in (*types.NUMBERS, types.bfloat16) if one.name == name)
     if ty.kind == "array" and ty.elem is not None:
         return types.Array(from_compiler(ty.elem), ty.rank, "C")
     if ty.kind == "tuple":

@@ -122,6 +122,13 @@ class Float(Number):
     """A floating-point number of 16 to 64 bits."""
 
 
+class BFloat16(Float):
+    """A float of 16 bits with float32's exponents. NumPy has none: to it such a number is two bytes."""
+
+    def __init__(self) -> None:
+        super().__init__("bfloat16", "V2")
+
+
 class Complex(Number):
     """A complex number of two floats."""
 
@@ -303,6 +310,7 @@ boolean = bool_ = bool = Boolean("bool", np.bool_)
 int8, int16, int32, int64 = (Integer(f"int{n}", f"i{n // 8}") for n in (8, 16, 32, 64))
 uint8, uint16, uint32, uint64 = (Integer(f"uint{n}", f"u{n // 8}") for n in (8, 16, 32, 64))
 float16, float32, float64 = (Float(f"float{n}", f"f{n // 8}") for n in (16, 32, 64))
+bfloat16 = BFloat16()
 complex64, complex128 = Complex("complex64", "c8"), Complex("complex128", "c16")
 byte = uint8
 char, uchar, short, ushort, intc, uintc = int8, uint8, int16, uint16, int32, uint32

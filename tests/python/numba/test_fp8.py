@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from gridstride.numba import cuda, float32, int8, uint64
+from gridstride.numba import bfloat16, cuda, float32, int8, uint64
 from gridstride.numba.cuda.fp8 import (
     bfloat16_raw,
     cvt_bfloat16raw_to_fp8,
@@ -122,3 +122,18 @@ def test_other_numbers_and_bits_of_bfloat16():
     out = np.zeros(5, np.int64)
     kernel[1, 1](out, np.array([127], np.uint8))
     assert out.tolist() == [-6, 10, 0x3F80, 0x42, 1]
+
+
+def test_bfloat16(capfd):
+    @cuda.jit
+    def kernel(x, out):
+        small = bfloat16(x[0])
+        out[0] = small
+        out[1] = float32(bfloat16(fp8_e5m2(bfloat16(1.75))))
+        print(bfloat16(0.9375))
+
+    out = np.zeros(2)
+    kernel[1, 1](np.array([1.003], np.float32), out)
+    cuda.synchronize()
+    assert out.tolist() == [1.0, 1.75]
+    assert capfd.readouterr().out.strip() == "0.937500"

@@ -9,7 +9,7 @@
 //! kernel add(returned: array<f32, 1>, v1: f32, v2: f32)    ->    .visible .func (.param .b32 func_retval0) add(…, …)
 //! ```
 
-use super::{Level, Ptx, PtxOptions, build, optimize, target_machine};
+use super::{FLUSHED, Level, Ptx, PtxOptions, build, optimize, target_machine};
 use crate::llvm::types::{bits_type, pointer, scalar_type};
 use crate::{Error, Result};
 use diagnostics::SourceMap;
@@ -44,6 +44,11 @@ pub fn compile_function(
         return Err(Error::Unsupported(text.into()));
     }
     let outer = wrap(&ctx, &llvm, func, &facts)?;
+    if module.fast_math {
+        // As in the kernel that is written out into it: instructions count subnormal f32 as 0.
+        let kind = Attribute::get_named_enum_kind_id("denormal_fpenv");
+        outer.add_attribute(AttributeLoc::Function, ctx.create_enum_attribute(kind, FLUSHED));
+    }
     if let Some(table) = table {
         table.wrap(outer);
     }

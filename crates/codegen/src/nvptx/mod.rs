@@ -111,6 +111,9 @@ impl Default for PtxOptions {
     }
 }
 
+/// LLVM's number for subnormal f32 that are flushed to zero.
+const FLUSHED: u64 = 0x50;
+
 /// Compute capabilities that code is made for, with the first PTX that names each. PTX runs on every later one too.
 pub const ARCHITECTURES: [(u32, u32); 13] = [
     (70, 60),
@@ -437,7 +440,7 @@ fn declare<'c>(
     }
     if fast_math {
         // Subnormal f32 are flushed, as `--use_fast_math` does: the approximate instructions exist in this form only.
-        function.add_attribute(AttributeLoc::Function, attribute("denormal_fpenv", 0x50));
+        function.add_attribute(AttributeLoc::Function, attribute("denormal_fpenv", FLUSHED));
     }
     function
 }

@@ -101,6 +101,13 @@ fn real(
         lower.check_divisor(Op::Div, divisor, sides);
     }
     lower.check_divisor(op, y, sides);
+    let options = &lower.unit.options;
+    if scalar.is_float() && (s.is_float() || t.is_float()) && options.checked && !options.fast_math {
+        // As in Python, where floats that are divided by zero are a mistake too.
+        let is_other = lower.b().cast(y, Scalar::Bool);
+        let divisor = lower.b().cast(is_other, Scalar::I32);
+        lower.check_divisor(op, divisor, sides);
+    }
     Ok(Operand::Value(lower.b().binary(op, x, y)))
 }
 

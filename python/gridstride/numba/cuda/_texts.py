@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from gridstride import _native
-from gridstride.numba import _dtypes
+from gridstride.numba import _dtypes, config
 from gridstride.numba.cuda import _signatures
 from gridstride.numba.cuda._devices import gpu
 
@@ -25,7 +25,9 @@ def tuning(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def arch(cc: Any = None) -> str | None:
-    """An architecture's number and variant: (9, 0, "a") is "90a". That of the GPU in use where none is given."""
+    """An architecture's number and variant: (9, 0, "a") is "90a". `NUMBA_FORCE_CUDA_CC`, or that of the GPU in use, where
+    none is given."""
+    cc = config.FORCE_CUDA_CC if cc is None else cc
     if cc is not None:
         return f"{cc[0] * 10 + cc[1]}{''.join(cc[2:])}"
     ordinal = gpu()
