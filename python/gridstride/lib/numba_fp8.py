@@ -9,8 +9,8 @@ P. Micikevicius et al., "FP8 formats for deep learning" (2022); OCP, "Microscali
 """
 
 
-# Rounded to nearest even. What is too large becomes the largest number, or where that is not wanted infinity, which E4M3
-# does not have: NaN.
+# Rounded to nearest even. What is too large becomes the largest number, or where that is not wanted infinity, which
+# E4M3 does not have: NaN.
 def _fp8_of(x, saturates, kind):
     if kind == 2:
         return _e8m0_of(x, saturates, True)

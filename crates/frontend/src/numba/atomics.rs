@@ -42,7 +42,8 @@ pub(super) const ROWS: &[Row] = &[
 fn hinted(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Access> {
     let (array, index) = (call.arg(0), call.arg(1));
     if let Some((elem, rank)) = lower.type_of(&array.operand).and_then(Type::as_array) {
-        let wrong = |lower: &mut Lower<'_, '_>, arg: &Arg, why: String| Err(lower.error("argument-type", arg.span, why));
+        let wrong =
+            |lower: &mut Lower<'_, '_>, arg: &Arg, why: String| Err(lower.error("argument-type", arg.span, why));
         if elem.as_scalar().is_none_or(|scalar| scalar == Scalar::Bool) {
             let name = call.name.trim_start_matches("cuda.");
             return wrong(lower, array, format!("{name} requires array of integer or float type"));

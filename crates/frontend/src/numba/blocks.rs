@@ -179,7 +179,8 @@ pub(super) fn dtype(lower: &mut Lower<'_, '_>, call: &Call<'_>, arg: &Arg) -> Re
         Operand::Static(HostValue::Str(name)) => match super::builtins::library_name(name) {
             Some(HostValue::Type(TypePattern::Is(ty))) => Ok(ty),
             _ => {
-                let report = lower.report("argument-type", arg.span, format!("Invalid NumPy dtype specified: '{name}'"));
+                let report =
+                    lower.report("argument-type", arg.span, format!("Invalid NumPy dtype specified: '{name}'"));
                 Err(lower.emit(report.help("write the name of a type such as \"float32\"")))
             }
         },

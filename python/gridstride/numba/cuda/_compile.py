@@ -40,8 +40,8 @@ def compile(
         abi: How a device function is called: "c", or "numba", which returns 0 and puts the result to the address that
             is passed first.
         abi_info: `{"abi_name": name}`, the name in the text; the function's own otherwise.
-        cc: The compute capability, with a variant for code of that alone, (9, 0) or (9, 0, "a"); unless it is given that of
-            the GPU in use, or 9.0.
+        cc: The compute capability, with a variant for code of that alone, (9, 0) or (9, 0, "a"); unless it is given
+            that of the GPU in use, or 9.0.
         debug, lineinfo: Whether the text has debug information, or lines alone.
         fastmath, opt, launch_bounds: As for `@cuda.jit`.
 

@@ -25,8 +25,10 @@ def tuning(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def arch(cc: Any = None) -> str | None:
-    """An architecture's number and variant: (9, 0, "a") is "90a". `NUMBA_FORCE_CUDA_CC`, or that of the GPU in use, where
-    none is given."""
+    """An architecture's number and variant: (9, 0, "a") is "90a".
+
+    Where none is given it is that of `NUMBA_FORCE_CUDA_CC`, or of the GPU in use.
+    """
     cc = config.FORCE_CUDA_CC if cc is None else cc
     if cc is not None:
         return f"{cc[0] * 10 + cc[1]}{''.join(cc[2:])}"
