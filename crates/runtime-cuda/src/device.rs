@@ -141,6 +141,13 @@ impl Device {
         Ok((free as u64, total as u64))
     }
 
+    /// Lets a profiler that waits for it collect from now on, or no longer.
+    pub fn set_profiled(&self, is_profiled: bool) -> Result<(), Error> {
+        let _entered = self.enter()?;
+        // SAFETY: the context is current.
+        unsafe { if is_profiled { cu!(cuProfilerStart()) } else { cu!(cuProfilerStop()) } }
+    }
+
     /// Waits for all work of the device.
     pub fn synchronize(&self) -> Result<(), Error> {
         let _entered = self.enter()?;

@@ -36,6 +36,6 @@ pub use event::{Event, EventOptions};
 pub use fault::Slot;
 pub use graph::{Graph, begin_capture, end_capture};
 pub use launch::{Given, Kernel, Shape};
-pub use memory::{Allocation, HANDLE_BYTES, HostLock, MemoryKind, PointerPlace, base_of, handle_of, pointer_place};
+pub use memory::{Allocation, HANDLE_BYTES, HostLock, MemoryKind, PointerPlace, handle_of, pointer_place, range_of};
 pub use module::{FunctionProperties, LinkInput, LinkKind, LinkOptions, Module, link};
 pub use stream::{RawStream, Stream};

@@ -104,13 +104,13 @@ pub fn handle_of(device: &'static Device, ptr: u64) -> Result<[u8; HANDLE_BYTES]
     Ok(handle.reserved.map(|byte| byte as u8))
 }
 
-/// The first byte of the allocation that an address lies in.
-pub fn base_of(device: &'static Device, ptr: u64) -> Result<u64, Error> {
+/// The allocation that an address lies in: its first byte, and how many it has.
+pub fn range_of(device: &'static Device, ptr: u64) -> Result<(u64, usize), Error> {
     let _entered = device.enter()?;
     let (mut base, mut n_bytes) = (0, 0);
     // SAFETY: any address may be asked about; writes to locals.
     unsafe { cu!(cuMemGetAddressRange_v2(&mut base, &mut n_bytes, ptr)) }?;
-    Ok(base)
+    Ok((base, n_bytes))
 }
 
 /// Memory of the host that is page-locked as long as this lives, so that devices reach it by the same address.

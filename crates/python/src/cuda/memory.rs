@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use runtime_cuda::{
-    Allocation, Device, HANDLE_BYTES, HostLock, MemoryKind, PointerPlace, RawStream, base_of, handle_of, pointer_place,
+    Allocation, Device, HANDLE_BYTES, HostLock, MemoryKind, PointerPlace, RawStream, handle_of, pointer_place, range_of,
 };
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard};
@@ -57,10 +57,10 @@ fn cuda_memory_handle(py: Python<'_>, ordinal: u32, ptr: u64) -> PyResult<Bound<
     Ok(PyBytes::new(py, &handle))
 }
 
-/// The first byte of the allocation that an address lies in.
+/// The allocation that an address lies in: its first byte, and how many it has.
 #[pyfunction]
-fn cuda_memory_base(ordinal: u32, ptr: u64) -> PyResult<u64> {
-    base_of(device(ordinal)?, ptr).map_err(raised)
+fn cuda_memory_range(ordinal: u32, ptr: u64) -> PyResult<(u64, usize)> {
+    range_of(device(ordinal)?, ptr).map_err(raised)
 }
 
 /// Memory of the host that is page-locked as long as this lives.
@@ -284,7 +284,7 @@ pub(super) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<CudaBuffer>()?;
     m.add_class::<CudaHostLock>()?;
     m.add_function(wrap_pyfunction!(cuda_memory_handle, m)?)?;
-    m.add_function(wrap_pyfunction!(cuda_memory_base, m)?)?;
+    m.add_function(wrap_pyfunction!(cuda_memory_range, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_upload, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_download, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_copy, m)?)?;

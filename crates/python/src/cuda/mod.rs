@@ -111,6 +111,12 @@ fn cuda_context(ordinal: u32) -> PyResult<u64> {
     Ok(device(ordinal)?.context_address())
 }
 
+/// Lets a profiler that waits for it collect from now on, or no longer.
+#[pyfunction]
+fn cuda_set_profiled(ordinal: u32, is_profiled: bool) -> PyResult<()> {
+    device(ordinal)?.set_profiled(is_profiled).map_err(raised)
+}
+
 /// Address of the calling thread's current context, 0 where there is none.
 #[pyfunction]
 fn cuda_current_context() -> PyResult<u64> {
@@ -195,6 +201,7 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(cuda_properties, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_memory, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_context, m)?)?;
+    m.add_function(wrap_pyfunction!(cuda_set_profiled, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_current_context, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_push_context, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_pop_context, m)?)?;

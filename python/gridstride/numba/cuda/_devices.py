@@ -103,6 +103,17 @@ class Device:
 
     COMPUTE_CAPABILITY = compute_capability
 
+    def __getattr__(self, name: str) -> int:
+        """Any other attribute of the driver's, by its name there; NVIDIA's bindings have the names."""
+        if not name.isupper() or gpu() is None:
+            raise AttributeError(f"the device has no attribute {name!r}")
+        from gridstride.numba.cuda import _driver
+
+        wanted = getattr(_driver.binding.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}", None)
+        if wanted is None:
+            raise AttributeError(f"the device has no attribute {name!r}")
+        return int(_driver.driver.cuDeviceGetAttribute(wanted, gpu()))
+
     def get_device_identity(self) -> dict[str, Any]:
         """What tells the device from others."""
         return {"uuid": self.uuid}
@@ -237,16 +248,24 @@ def require_context(function: Any) -> Any:
 
 
 def profile_start() -> None:
-    """Starts the profiler: does nothing on the CPU device."""
+    """Lets a profiler that waits for it collect from now on: does nothing on the CPU device."""
+    ordinal = gpu()
+    if ordinal is not None:
+        _native.cuda_set_profiled(ordinal, True)
 
 
 def profile_stop() -> None:
-    """Stops the profiler: does nothing on the CPU device."""
+    """Lets a profiler collect no longer: does nothing on the CPU device."""
+    ordinal = gpu()
+    if ordinal is not None:
+        _native.cuda_set_profiled(ordinal, False)
 
 
 @contextlib.contextmanager
 def profiling() -> Iterator[None]:
     """Profiles the block."""
     profile_start()
-    yield
-    profile_stop()
+    try:
+        yield
+    finally:
+        profile_stop()

@@ -149,10 +149,12 @@ def device_memory_size(devmem: Any) -> int:
 
 
 def device_extents(devmem: Any) -> tuple[int, int]:
-    """The address where the allocation of a device's memory starts, and the one behind the memory's last byte."""
+    """The addresses where the allocation of a device's memory starts and ends."""
     start, ordinal = device_pointer(devmem), _devices.gpu()
-    base = start if ordinal is None else _native.cuda_memory_base(ordinal, start)
-    return base, start + device_memory_size(devmem)
+    if ordinal is None:
+        return start, start + device_memory_size(devmem)
+    base, n_bytes = _native.cuda_memory_range(ordinal, start)
+    return base, base + n_bytes
 
 
 def is_device_memory(obj: Any) -> bool:

@@ -93,7 +93,7 @@ def handle_of(memory: Any) -> IpcHandle:
     if ordinal is None:
         raise OSError("OS does not support CUDA IPC")
     address = memory.device_pointer_value
-    base = _native.cuda_memory_base(ordinal, address)
+    base, _ = _native.cuda_memory_range(ordinal, address)
     handle = _native.cuda_memory_handle(ordinal, base)
     return IpcHandle(memory, handle, memory.size, source_info=_devices.get_current_device().uuid, offset=address - base)
 
