@@ -24,6 +24,7 @@ pub(crate) struct Array {
     pub(crate) descriptor: Descriptor,
     pub(crate) is_contiguous: bool,
     pub(crate) is_aligned: bool,
+    pub(crate) is_short: bool,
     pub(crate) place: Where,
     owner: Py<PyAny>,
 }
@@ -108,6 +109,7 @@ impl Array {
         Ok(Array {
             elem,
             is_aligned: is_aligned(elem.size(), &descriptor),
+            is_short: is_short(&descriptor),
             descriptor,
             is_contiguous: is_contiguous(elem.size() as i64, &shape, &strides),
             place,
@@ -183,6 +185,7 @@ impl Array {
         Array {
             elem,
             is_aligned: is_aligned(elem.size(), &descriptor),
+            is_short: is_short(&descriptor),
             descriptor,
             is_contiguous: is_contiguous(elem.size() as i64, shape, strides),
             place: Where::of(ptr),
@@ -234,6 +237,13 @@ const WIDEST: u64 = 16;
 pub(crate) fn is_aligned(elem_size: u64, descriptor: &[u64]) -> bool {
     let rank = descriptor.len() / 2;
     descriptor[0].is_multiple_of(WIDEST) && (rank == 1 || (descriptor[rank] * elem_size).is_multiple_of(WIDEST))
+}
+
+/// Whether the elements are so few that 32 bits number them.
+pub(crate) fn is_short(descriptor: &[u64]) -> bool {
+    let most = 1 << 31;
+    let product = |n: u64, &extent: &u64| n.checked_mul(extent).filter(|&n| n < most && extent < most);
+    descriptor[1..=descriptor.len() / 2].iter().try_fold(1, product).is_some()
 }
 
 /// Row-major without gaps. Dimensions of one element may have any stride, and empty arrays any strides.

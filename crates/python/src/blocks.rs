@@ -69,7 +69,7 @@ pub(crate) fn launch_blocks<'py>(
         let learn = |code| {
             if let Some(learner) = learner {
                 let (kernel, signature, layout) =
-                    (kernel.clone().unbind(), signature.clone(), signature.layout(&words));
+                    (kernel.clone().unbind(), signature.clone(), signature.layout(&words, device.reach()));
                 learner.learn(Known { kernel, signature, layout, code, stamp: state::stamp() });
             }
         };
@@ -94,8 +94,8 @@ pub(crate) fn launch_blocks<'py>(
             }
             Device::Cuda(ordinal) => {
                 let block = code_block(bounds.n_threads().unwrap_or(1));
-                let cuda =
-                    CudaKey { block, tuning: tuning(options)?, ..CudaKey::usual(ordinal, signature.layout(&words)) };
+                let layout = signature.layout(&words, device.reach());
+                let cuda = CudaKey { block, tuning: tuning(options)?, ..CudaKey::usual(ordinal, layout) };
                 let ready = signature.variants.cuda_code(kernel, &signature.types, key, cuda, options)?;
                 let queue = Queue::of(cuda::device(ordinal)?, stream);
                 for &(_, other) in &packed.streams {

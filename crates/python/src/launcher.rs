@@ -157,7 +157,7 @@ impl Known {
                 return false;
             }
             place[..n_words].copy_from_slice(&array.descriptor);
-            layout = layout.and(Layout { is_contiguous: array.is_contiguous, is_aligned: array.is_aligned });
+            layout = layout.and(Layout::of(array, reach));
         }
         match self.code {
             Code::Cpu(_) => layout.is_contiguous == self.layout.is_contiguous,

@@ -200,7 +200,7 @@ impl Signature {
                     for (index, place) in place.iter_mut().enumerate() {
                         place.write(words[index]);
                     }
-                    return Some(Layout { is_contiguous: array.is_contiguous, is_aligned: array.is_aligned });
+                    return Some(Layout::of(array, reach));
                 }
                 // None goes the careful way: without memory the code must check its bounds.
                 None
@@ -243,19 +243,20 @@ impl Signature {
         })
     }
 
-    /// How the arrays among the arguments lie in memory.
-    pub(crate) fn layout(&self, words: &[u64]) -> Layout {
-        let is_aligned = self.slots.iter().all(|slot| match &slot.kind {
-            SlotKind::Scalar(_) => true,
-            SlotKind::Array { elem, rank } => {
-                array::is_aligned(elem.size(), &words[slot.word..][..1 + 2 * *rank as usize])
-            }
-            SlotKind::Value(_, arrays) => arrays.iter().all(|array| {
-                let descriptor = &words[slot.word + array.offset / 8..][..1 + 2 * array.rank];
-                array::is_aligned(array.elem_size as u64, descriptor)
-            }),
-        });
-        Layout { is_contiguous: self.is_contiguous(words), is_aligned }
+    /// How the arrays among the arguments lie in memory, for a launch that can use what is within `reach`.
+    pub(crate) fn layout(&self, words: &[u64], reach: Reach) -> Layout {
+        let all = |holds: &dyn Fn(u64, &[u64]) -> bool| {
+            self.slots.iter().all(|slot| match &slot.kind {
+                SlotKind::Scalar(_) => true,
+                SlotKind::Array { elem, rank } => holds(elem.size(), &words[slot.word..][..1 + 2 * *rank as usize]),
+                SlotKind::Value(_, arrays) => arrays.iter().all(|array| {
+                    let descriptor = &words[slot.word + array.offset / 8..][..1 + 2 * array.rank];
+                    holds(array.elem_size as u64, descriptor)
+                }),
+            })
+        };
+        let is_short = matches!(reach, Reach::Host) || all(&|_, descriptor| array::is_short(descriptor));
+        Layout { is_contiguous: is_short && self.is_contiguous(words), is_aligned: all(&array::is_aligned) }
     }
 
     /// Whether any array among the arguments, or inside one, has no memory behind it.
@@ -278,7 +279,7 @@ impl Signature {
 /// How arrays lie in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
-    /// Row-major without gaps.
+    /// Row-major without gaps; for a GPU with fewer than 2^31 elements besides.
     pub(crate) is_contiguous: bool,
     /// From a multiple of 16 bytes, and every row of an array without gaps too.
     pub(crate) is_aligned: bool,
@@ -286,6 +287,13 @@ pub(crate) struct Layout {
 
 impl Layout {
     pub(crate) const BEST: Layout = Layout { is_contiguous: true, is_aligned: true };
+
+    #[inline]
+    pub(crate) fn of(array: &Array, reach: Reach) -> Layout {
+        let is_for_cpu = matches!(reach, Reach::Host);
+        let is_contiguous = array.is_contiguous & (array.is_short | is_for_cpu);
+        Layout { is_contiguous, is_aligned: array.is_aligned }
+    }
 
     #[inline]
     pub(crate) fn and(self, other: Layout) -> Layout {

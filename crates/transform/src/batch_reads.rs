@@ -8,7 +8,8 @@
 //! ```
 //!
 //! In: a function. Out: the same, with the rounds in their order. Loops that are short enough, count by 1, run to their
-//! end, contain no other region, and read an element whose index is the counter and what does not change in the loop.
+//! end, contain no other region, and read an element whose index is the counter and what does not change in the loop,
+//! or some other that the rounds before do not decide on.
 //! Where exact roots and quotients of ordinary numbers are cheaper, a batch tests for them ([`domains`]).
 
 mod domains;
@@ -22,6 +23,9 @@ use std::collections::HashSet;
 
 /// Rounds at a time, of short bodies and of long ones.
 const ROUNDS: [i128; 2] = [8, 4];
+
+/// Rounds at a time of short bodies that read anywhere.
+const ROUNDS_APART: i128 = 4;
 
 /// Most instructions of a short body, and of a long one.
 const MAX_INSTS: [usize; 2] = [32, 64];
@@ -71,7 +75,31 @@ fn rounds(func: &Function, id: InstId) -> Option<i128> {
         return None;
     }
     let kind = MAX_INSTS.iter().position(|&most| insts.len() <= most)?;
-    insts.iter().any(|&id| walks(func, body, id)).then_some(ROUNDS[kind])
+    if insts.iter().any(|&id| walks(func, body, id)) {
+        return Some(ROUNDS[kind]);
+    }
+    (kind == 0 && reads_apart(func, body)).then_some(ROUNDS_APART)
+}
+
+/// Whether a loop reads where its counter decides, and no round before does.
+fn reads_apart(func: &Function, body: RegionId) -> bool {
+    let region = func.region(body);
+    let [counter, carried @ ..] = &region.params[..] else { return false };
+    let (mut by_counter, mut by_carried) = (HashSet::from([*counter]), carried.iter().copied().collect::<HashSet<_>>());
+    for &id in &region.insts {
+        let inst = func.inst(id);
+        let depends = |on: &HashSet<Value>, values: &[Value]| values.iter().any(|value| on.contains(value));
+        let is_apart = depends(&by_counter, &inst.operands) && !depends(&by_carried, &inst.operands);
+        if inst.op == Op::Load && is_apart {
+            return true;
+        }
+        for set in [&mut by_counter, &mut by_carried] {
+            if depends(set, &inst.operands) {
+                set.extend(inst.results.iter().copied());
+            }
+        }
+    }
+    false
 }
 
 /// Whether an instruction reads an element whose last index follows the counter of the loop.

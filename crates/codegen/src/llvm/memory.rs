@@ -53,8 +53,12 @@ impl<'c> Lowering<'c, '_> {
         let (_, indices, path_indices, rest) = inst.access(array.extents.len());
         let b = &self.builder;
         let mut ptr = array.base;
+        let number = self.short_offset(inst, &array)?;
+        if let Some(offset) = number {
+            ptr = self.at(ptr, offset)?;
+        }
         // Rows first and one address a dimension, so that what does not change in a row is computed once a row.
-        for (&index, &stride) in indices.iter().zip(&array.strides) {
+        for (&index, &stride) in indices.iter().zip(&array.strides).filter(|_| number.is_none()) {
             let offset = b.build_int_nsw_mul(self.int(index)?, stride, "")?;
             ptr = self.at(ptr, offset)?;
         }
@@ -106,6 +110,9 @@ impl<'c> Lowering<'c, '_> {
             Op::IsNull => Ok(b.build_is_null(array.base, "")?.into()),
             Op::Address => Ok(b.build_ptr_to_int(array.base, self.ctx.i64_type(), "")?.into()),
             Op::WrapIndex => {
+                if let Some(short) = self.short_wrap(inst, dim(&array.extents, attr_index(inst)?)?)? {
+                    return Ok(short.into());
+                }
                 let index = self.int(inst.operands[1])?;
                 let negative = b.build_int_compare(IntPredicate::SLT, index, self.i64(0), "")?;
                 let wrapped = b.build_int_add(index, dim(&array.extents, attr_index(inst)?)?, "")?;

@@ -199,6 +199,10 @@ impl<'c, 'a> Lowering<'c, 'a> {
             Op::Tid => self.thread.index[dimension(inst)?].into(),
             Op::LaunchExtent => self.thread.extents[dimension(inst)?].into(),
             Op::Cast | Op::Bitcast => self.convert(inst)?,
+            Op::Rem | Op::Mod => match self.short_rest(inst)? {
+                Some(rest) => types::Leaf::from(rest).into(),
+                None => self.elementwise(inst)?,
+            },
             op if op.is_over_blocks() && self.device.is_some() => return self.block_op(inst),
             op if op.is_over_blocks() && self.block.is_some() => return self.program_op(id, inst),
             Op::Sqrt | Op::Div if self.is_exact(id) => self.exact(inst)?,

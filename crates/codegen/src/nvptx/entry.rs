@@ -345,9 +345,24 @@ fn load_arguments<'c>(lowering: &mut Lowering<'c, '_>, args: PointerValue<'c>, o
         }
         lowering.define(param, value);
         if options.contiguous {
+            say_extents(lowering, param)?;
             lowering.assume_contiguous(param, options.aligned)?;
         }
         offset = (offset + ty.size()).next_multiple_of(8);
+    }
+    Ok(())
+}
+
+/// Tells LLVM what is known of an array's extents.
+fn say_extents(lowering: &Lowering<'_, '_>, param: ir::Value) -> Result<()> {
+    let (Some((_, rank)), Some(device)) = (lowering.func.ty(param).as_array(), &lowering.device) else { return Ok(()) };
+    let (ctx, int) = (lowering.ctx, lowering.ctx.i64_type());
+    let ends = [device.short.least_extent(param), 1 << 31].map(|end| int.const_int(end, false).into());
+    for leaf in &lowering.leaves(param)?[1..=rank as usize] {
+        if let Some(load) = leaf.as_instruction_value() {
+            let range = ctx.metadata_node(&ends);
+            load.set_metadata(range, ctx.get_kind_id("range")).map_err(|error| Error::llvm("range", error))?;
+        }
     }
     Ok(())
 }

@@ -22,6 +22,7 @@ mod explain;
 mod external;
 mod function;
 mod host;
+mod index;
 mod library;
 mod lines;
 mod prepare;
@@ -58,7 +59,7 @@ pub struct PtxOptions {
     pub sm: u32,
     /// The newest PTX that the driver reads, as one number: 78 for 7.8.
     pub ptx: u32,
-    /// Every array argument is without gaps, row by row: strides follow from extents.
+    /// Every array argument is without gaps, row by row: strides follow from extents. It has fewer than 2^31 elements.
     pub contiguous: bool,
     /// Every array argument starts at a multiple of 16 bytes, and with `contiguous` so does every row of one.
     pub aligned: bool,
@@ -177,11 +178,14 @@ pub struct FaultBytes {
 const MAX_PARAMS: [u64; 2] = [4096, 32764];
 
 /// What a lowering for the GPU keeps besides.
+#[derive(Default)]
 pub(crate) struct Device<'c> {
     pub sm: u32,
     /// Roots and quotients of what is known to be ordinary numbers.
     pub exact: HashSet<InstId>,
     pub lines: Option<lines::LineTable>,
+    /// What is known of the extents of array arguments.
+    pub short: index::Short,
     report: Option<host::Report<'c>>,
     block: Option<block::Block<'c>>,
 }
@@ -337,13 +341,13 @@ fn build<'c>(
     let block = Some(block::Block { bounds: shell.bounds, shared_bytes: 0, is_over_blocks });
     let table = sources.filter(|_| options.lines != Lines::None);
     let table = table.and_then(|sources| lines::LineTable::new(ctx, &llvm, sources, func, function, options));
+    let short = index::Short::of(func, options.contiguous, plan.is_some());
     let (sm, exact, lines) = (options.sm, exact::proven(func), table.clone());
-    lowering.device = Some(Box::new(Device { sm, exact, lines, report: None, block }));
+    lowering.device = Some(Box::new(Device { sm, exact, lines, short, report: None, block }));
     let mut gang = plan.as_ref().zip(shell.gang_thread()).map(|(plan, thread)| {
         let func = &plan.func;
         let mut lowering = Lowering::new(ctx, &llvm, module.fast_math, func, function, allocas, thread, abilities);
-        let (exact, lines) = (HashSet::new(), table.clone());
-        lowering.device = Some(Box::new(Device { sm, exact, lines, report: None, block: None }));
+        lowering.device = Some(Box::new(Device { sm, lines: table.clone(), ..Device::default() }));
         lowering.gang = Some(Box::new(crate::gang::Gang::new(func, plan.width, plan.uniformity.clone())));
         lowering
     });

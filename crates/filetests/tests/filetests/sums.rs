@@ -1,7 +1,7 @@
 //! `transform::sum_in_blocks` keeps what a kernel over threads leaves in its arrays, whatever grid it runs as.
 
 use gridstride_filetests::run::Run;
-use ir::{Attr, FunctionKind, Module, Op, parse, verify};
+use ir::{FunctionKind, Module, Op, parse, verify};
 
 /// The kernel `@k` with all its arrays summed up in blocks, as a kernel over blocks: it is launched over the extents of
 /// its first array.

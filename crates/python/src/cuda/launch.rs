@@ -6,6 +6,7 @@
 use super::summed::summed;
 use super::{CudaStream, device, order, raised};
 use crate::block_fault::block_fault;
+use crate::bytes::Reach;
 use crate::fault::{Launched, fault_error};
 use crate::function::Kernel;
 use crate::launch::{Grid, Prepared};
@@ -99,7 +100,7 @@ impl Prepared<'_, '_> {
         let py = self.kernel.py();
         let device = device(ordinal)?;
         let queue = Queue::of(device, self.stream);
-        let layout = self.signature.layout(self.words);
+        let layout = self.signature.layout(self.words, Reach::Cuda(ordinal));
         let has_few_threads = pipeline::has_few_threads(self.grid.n_threads, device.properties.n_multiprocessors);
         let unit = self.signature.variants.unit(self.kernel, &self.signature.types, key)?;
         let summed = summed(&unit, self.signature, self.words, &self.grid, device);
