@@ -13,6 +13,7 @@
 //! Where exact roots and quotients of ordinary numbers are cheaper, a batch tests for them ([`domains`]).
 
 mod domains;
+mod guards;
 
 use crate::Changed;
 use crate::copy::Copies;
@@ -43,11 +44,17 @@ pub fn batch_reads(func: &mut Function, tests_domains: bool) -> Changed {
                 Some(rounds) => {
                     let body = batch(func, id, rounds, &mut out, &mut replacements);
                     if tests_domains {
-                        domains::check_domains(func, body, func.inst(id).regions[0], rounds);
+                        domains::check_domains(func, body, func.inst(id).regions[0], rounds, domains::MAX_LEVELS);
                     }
                     changed = true;
                 }
-                None => out.push(id),
+                None => match guards::find(func, id) {
+                    Some(found) => {
+                        guards::batch(func, id, &found, tests_domains, &mut out, &mut replacements);
+                        changed = true;
+                    }
+                    None => out.push(id),
+                },
             }
         }
         func.regions[region].insts = out;
@@ -167,7 +174,7 @@ fn batch(
     let is_any = emit(func, Op::Gt, &[hi, lo], Attr::None, Type::bool());
     let mid = emit(func, Op::Select, &[is_any, end, lo], Attr::None, ty);
 
-    let body = several(func, inst.regions[0], rounds);
+    let body = several(func, inst.regions[0], rounds, None);
     let types: Vec<Type> = inst.results.iter().map(|&value| func.ty(value)).collect();
     let operands = [&[lo, mid, step], &inst.operands[3..]].concat();
     let first = func.add_inst(Op::For, &operands, Attr::None, &[body], &types, inst.span);
@@ -197,8 +204,8 @@ fn wide_counter(func: &mut Function, id: InstId, counter: Value, round: i128) ->
     [cast, number, sum]
 }
 
-/// A body that runs several rounds of `body`.
-fn several(func: &mut Function, body: RegionId, rounds: i128) -> RegionId {
+/// A body that runs several rounds of `body`, all through the first arm of `branch`.
+fn several(func: &mut Function, body: RegionId, rounds: i128, branch: Option<InstId>) -> RegionId {
     let region = func.region(body).clone();
     let types: Vec<Type> = region.params.iter().map(|&param| func.ty(param)).collect();
     let new = func.add_region(&types);
@@ -231,6 +238,10 @@ fn several(func: &mut Function, body: RegionId, rounds: i128) -> RegionId {
                 all.extend(added);
                 continue;
             }
+            if Some(id) == branch {
+                arm(func, id, &mut copies, &mut all);
+                continue;
+            }
             all.push(copies.inst(func, id));
         }
         carried = copies.all(&func.inst(end).operands.clone());
@@ -238,4 +249,18 @@ fn several(func: &mut Function, body: RegionId, rounds: i128) -> RegionId {
     all.push(func.add_inst(Op::Continue, &carried, Attr::None, &[], &[], span));
     func.regions[new.index()].insts = all;
     new
+}
+
+/// Copies the first arm of a branch, whose condition holds.
+fn arm(func: &mut Function, id: InstId, copies: &mut Copies, all: &mut Vec<InstId>) {
+    let branch = func.inst(id).clone();
+    let insts = func.region(branch.regions[0]).insts.clone();
+    let Some((&end, insts)) = insts.split_last() else { return };
+    for &id in insts {
+        all.push(copies.inst(func, id));
+    }
+    let yielded = copies.all(&func.inst(end).operands.clone());
+    for (&result, value) in branch.results.iter().zip(yielded) {
+        copies.set(result, value);
+    }
 }

@@ -20,7 +20,7 @@
 //!
 //! Each lane runs its rounds in their order. What is read early is what the round would read: the loop writes nothing,
 //! and another thread that writes there in the meantime races with it either way. Loops in branches are left alone,
-//! because not all lanes may be there.
+//! because not all lanes may be there, but for those of a guard, `if i < n`, which most warps enter as a whole.
 
 mod emit;
 mod plan;
@@ -28,37 +28,57 @@ mod plan;
 use crate::Changed;
 use crate::copy::Copies;
 use crate::replace::Replacements;
+use analysis::{Lanes, Uniformity};
 use emit::Emit;
 use ir::op::VoteMode;
-use ir::{Function, InstId, Op, Scalar, Type, Value};
+use ir::{Function, InstId, Op, RegionId, Scalar, Type, Value, ValueDef};
 use plan::{Loop, MAX_BYTES, Ranges, Source, plan};
 
 /// Rounds below which a loop is run as it was: a tile is not worth its barriers.
 const MIN_ROUNDS: i128 = 16;
 
-/// Stages the loops that lie in the kernel's body itself. `dim` is the launch's last dimension.
+/// Stages the loops that lie in the kernel's body itself, or in a guard. `dim` is the launch's last dimension.
 pub fn stage_reads(func: &mut Function, dim: u32, n_warps: u64) -> Changed {
     let mut replacements = Replacements::default();
     let uniformity = analysis::uniformity(func, dim);
-    let body = func.body;
-    let insts = std::mem::take(&mut func.regions[body.index()].insts);
-    let mut out = Vec::with_capacity(insts.len());
     let mut changed = false;
     // Tiles lie beside each other.
     let mut bytes = MAX_BYTES;
-    for id in insts {
-        match plan(func, &uniformity, id, bytes) {
-            Some(found) => {
-                bytes -= found.bytes();
-                stage(func, &found, n_warps, &mut out, &mut replacements);
-                changed = true;
+    for region in [vec![func.body], guarded(func, &uniformity)].concat() {
+        let insts = std::mem::take(&mut func.regions[region.index()].insts);
+        let mut out = Vec::with_capacity(insts.len());
+        for id in insts {
+            match plan(func, &uniformity, id, bytes) {
+                Some(found) => {
+                    bytes -= found.bytes();
+                    stage(func, &found, n_warps, &mut out, &mut replacements);
+                    changed = true;
+                }
+                None => out.push(id),
             }
-            None => out.push(id),
         }
+        func.regions[region.index()].insts = out;
     }
-    func.regions[body.index()].insts = out;
     replacements.apply(func);
     Changed(changed)
+}
+
+/// What the kernel's guards hold: branches of its body that compare the thread's index with what is the same for all.
+fn guarded(func: &Function, uniformity: &Uniformity) -> Vec<RegionId> {
+    let is_guard = |id: InstId| {
+        let inst = func.inst(id);
+        let ValueDef::Result(condition, _) = func.def(*inst.operands.first()?) else { return None };
+        let condition = func.inst(condition);
+        let [x, y] = condition.operands[..] else { return None };
+        let is_order = matches!(condition.op, Op::Lt | Op::Le | Op::Gt | Op::Ge);
+        let lanes = [uniformity.lanes(x), uniformity.lanes(y)];
+        let is_index = matches!(lanes, [Lanes::Affine(_), Lanes::Uniform] | [Lanes::Uniform, Lanes::Affine(_)]);
+        // A constant is less than a warp, as a rule.
+        let is_size = [x, y].iter().all(|&value| func.as_const(value).is_none());
+        let is_guard = inst.op == Op::If && inst.results.is_empty() && is_order && is_index && is_size;
+        is_guard.then(|| inst.regions.to_vec())
+    };
+    func.region(func.body).insts.iter().filter_map(|&id| is_guard(id)).flatten().collect()
 }
 
 fn stage(func: &mut Function, found: &Loop, n_warps: u64, out: &mut Vec<InstId>, replacements: &mut Replacements) {

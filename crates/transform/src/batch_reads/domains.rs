@@ -21,17 +21,30 @@ const QUOTIENT: [u32; 2] = [0x2080_0000, 0x5f7f_ffff];
 const MAGNITUDE: u32 = 0x7fff_ffff;
 
 /// Tests within each other, where a root or quotient is computed from another.
-const MAX_LEVELS: usize = 3;
+pub(super) const MAX_LEVELS: usize = 3;
 
-/// Splits `body`, which runs so many rounds of `one`.
-pub(super) fn check_domains(func: &mut Function, body: RegionId, one: RegionId, rounds: i128) {
+/// Splits `body`, which runs so many rounds of `one`, by tests within each other.
+pub(super) fn check_domains(func: &mut Function, body: RegionId, one: RegionId, rounds: i128, levels: usize) {
     let insts = func.region(body).insts.clone();
     let Some((&end, insts)) = insts.split_last() else { return };
     let (span, next) = (func.inst(end).span, func.inst(end).operands.to_vec());
     let mut split = Split { func, body, one, rounds, span, known: HashSet::new(), served: HashSet::new() };
-    let (mut out, next) = split.level(insts.to_vec(), next, MAX_LEVELS);
+    let (mut out, next) = split.level(insts.to_vec(), next, levels);
     out.push(split.func.add_inst(Op::Continue, &next, Attr::None, &[], &[], span));
     func.regions[body.index()].insts = out;
+}
+
+/// An arm of a branch in `body` that runs so many rounds of `one` from the start.
+pub(super) fn arm_of_rounds(
+    func: &mut Function,
+    body: RegionId,
+    one: RegionId,
+    rounds: i128,
+    like: InstId,
+) -> RegionId {
+    let inst = func.inst(like);
+    let (span, types) = (inst.span, inst.results.iter().map(|&value| func.ty(value)).collect::<Vec<_>>());
+    Split { func, body, one, rounds, span, known: HashSet::new(), served: HashSet::new() }.one_by_one(&types)
 }
 
 struct Split<'f> {
