@@ -290,17 +290,14 @@ impl Layout {
 
     #[inline]
     pub(crate) fn of(array: &Array, reach: Reach) -> Layout {
-        let is_for_cpu = matches!(reach, Reach::Host);
-        let is_contiguous = array.is_contiguous & (array.is_short | is_for_cpu);
+        let is_contiguous = array.is_contiguous & (array.is_short | matches!(reach, Reach::Host));
         Layout { is_contiguous, is_aligned: array.is_aligned }
     }
 
     #[inline]
     pub(crate) fn and(self, other: Layout) -> Layout {
-        Layout {
-            is_contiguous: self.is_contiguous & other.is_contiguous,
-            is_aligned: self.is_aligned & other.is_aligned,
-        }
+        let is_aligned = self.is_aligned & other.is_aligned;
+        Layout { is_contiguous: self.is_contiguous & other.is_contiguous, is_aligned }
     }
 }
 

@@ -88,7 +88,7 @@ impl<'c> Lowering<'c, '_> {
         let Some(index) = self.index_before_cast(inst.operands[1])? else { return Ok(None) };
         let (b, wide) = (&self.builder, self.ctx.i64_type());
         let rest = self.def(inst.operands[1]).and_then(|cast| self.def(cast.operands[0]));
-        if let Some(rest) = rest.filter(|rest| rest.op == Op::Rem && self.is_in_loop())
+        if let Some(rest) = rest.filter(|rest| rest.op == Op::Rem && self.is_repeated())
             && let Some((array, n)) = self.divides_by_extent(rest)?
             && self.is_extent_of(rest.operands[1], inst)
         {
@@ -102,7 +102,7 @@ impl<'c> Lowering<'c, '_> {
         Ok(Some(b.build_int_s_extend(wrapped, wide, "")?))
     }
 
-    fn is_in_loop(&self) -> bool {
+    fn is_repeated(&self) -> bool {
         self.frames.iter().any(|frame| matches!(frame, Frame::Loop { .. }))
     }
 
@@ -185,7 +185,7 @@ impl<'c> Lowering<'c, '_> {
     /// The rest of x >= 0, in 32 bits without a sign.
     fn unsigned_rest(&self, x: IntValue<'c>, n: IntValue<'c>) -> Result<IntValue<'c>> {
         let (b, int, wide) = (&self.builder, x.get_type(), self.ctx.i64_type());
-        if !self.is_in_loop() {
+        if !self.is_repeated() {
             return Ok(b.build_int_unsigned_rem(x, n, "")?);
         }
         // x m / 2^32, with m as above, is the quotient or one less.
