@@ -16,6 +16,8 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
+import numpy as np
+
 from gridstride import _array, _device, _native, _shape, _types
 
 
@@ -142,9 +144,10 @@ def export(array: _array.array, options: dict[str, Any]) -> Any:
     if array._place == "cpu":
         if stream not in (None, -1):
             raise TypeError(f"DLPack stream must be None or -1 for CPU device, not {stream!r}")
-        capsule = array._np().__dlpack__(**options)
-        if getattr(array.dtype, "_wp_scalar_type_", None) is _types.bfloat16:
-            _rename_elements(capsule)
+        if getattr(array.dtype, "_wp_scalar_type_", None) is not _types.bfloat16:
+            return array._np().__dlpack__(**options)
+        capsule = array._np().view(np.uint16).__dlpack__(**options)
+        _rename_elements(capsule)
         return capsule
     wanted, copied = options.pop("dl_device", None), options.pop("copy", None)
     if wanted is not None and tuple(wanted) != device_of(array):

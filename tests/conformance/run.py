@@ -20,9 +20,11 @@ import fnmatch
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import zipfile
 from collections import Counter
@@ -139,8 +141,14 @@ def run_module(folder: pathlib.Path, name: str, lists: Lists, environment: dict[
         worker = [sys.executable, script, str(folder), name, str(TEST_SECONDS), str(done), suite.device]
         started = ""
         pipe = subprocess.PIPE
-        with subprocess.Popen(worker, stdout=pipe, stderr=subprocess.DEVNULL, text=True, env=environment) as process:
+        with subprocess.Popen(
+            worker, stdout=pipe, stderr=subprocess.DEVNULL, text=True, env=environment, start_new_session=True
+        ) as process:
             assert process.stdout is not None
+            # A test that waits for ever takes no processor time; what it has started goes with it.
+            rest = MODULE_SECONDS - (time.perf_counter() - began)
+            watchdog = threading.Timer(max(rest, 0.0), os.killpg, (process.pid, signal.SIGKILL))
+            watchdog.start()
             for line in process.stdout:
                 report = json.loads(line)
                 module.collected = max(module.collected, report.get("collected", 0))
@@ -154,6 +162,7 @@ def run_module(folder: pathlib.Path, name: str, lists: Lists, environment: dict[
                 elif "test" in report:
                     done, started = done + 1, ""
                     note(module, suite_name(report["test"]), report["state"], report["reason"], lists)
+            watchdog.cancel()
             module.cpu_seconds += reaped(process)
         if not started:
             break
