@@ -28,6 +28,7 @@ import threading
 import time
 import zipfile
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -144,12 +145,11 @@ def run_module(folder: pathlib.Path, name: str, lists: Lists, environment: dict[
         with subprocess.Popen(
             worker, stdout=pipe, stderr=subprocess.DEVNULL, text=True, env=environment, start_new_session=True
         ) as process:
-            assert process.stdout is not None
             # A test that waits for ever takes no processor time; what it has started goes with it.
             rest = MODULE_SECONDS - (time.perf_counter() - began)
             watchdog = threading.Timer(max(rest, 0.0), os.killpg, (process.pid, signal.SIGKILL))
             watchdog.start()
-            for line in process.stdout:
+            for line in told(process):
                 report = json.loads(line)
                 module.collected = max(module.collected, report.get("collected", 0))
                 if "broken" in report and name in lists.excluded:
@@ -171,6 +171,21 @@ def run_module(folder: pathlib.Path, name: str, lists: Lists, environment: dict[
         module.reasons.append((started, f"the process ended with {process.returncode}"))
     module.seconds = time.perf_counter() - began
     return module
+
+
+def told(process: subprocess.Popen[str]) -> Iterator[str]:
+    """The lines of a worker. One that says nothing for longer than a test may wait is killed: its threads may hang."""
+    assert process.stdout is not None
+    # As `worker.py`, which ends a test after as long; with a GPU tests hardly share what they wait for.
+    patience = (2 if suite.device == "cuda" else 6) * TEST_SECONDS + 10
+    while True:
+        timer = threading.Timer(patience, os.killpg, (process.pid, signal.SIGKILL))
+        timer.start()
+        line = process.stdout.readline()
+        timer.cancel()
+        if not line:
+            return
+        yield line
 
 
 def note(module: Module, test: str, state: str, reason: str, lists: Lists) -> None:

@@ -26,8 +26,8 @@ def test_frees_wait_until_there_are_many(monkeypatch):
 
 def test_frees_wait_until_they_are_large(monkeypatch):
     monkeypatch.setattr(config, "CUDA_DEALLOCS_RATIO", 0.5)
-    freed, pending = [], _pending.Pending(lambda: 100)
-    pending.add_item(freed.append, "a", 50)
+    freed, pending = [], _pending.Pending(lambda: 2 * 10**6)
+    pending.add_item(freed.append, "a", 10**6)
     assert freed == []
     pending.add_item(freed.append, "b", 1)
     assert freed == ["a", "b"]
@@ -185,3 +185,15 @@ def test_types_are_arguments_of_kernels():
     eager = cuda.jit(cuda.void(cuda.float64[:], numba.typeof(np.int8)))(filled)
     eager[1, 4](out, np.int8)
     assert out.tolist() == [2.0] * 4 and len(eager.overloads) == 1
+
+
+def test_modules_of_the_drivers_side_are_imported_by_their_names():
+    from gridstride.numba.cuda.cudadrv import devicearray, driver, nvrtc
+    from gridstride.numba.cuda.cudadrv.driver import device_memory_size, host_to_device
+    from gridstride.numba.cuda.cudadrv.error import CudaSupportError
+
+    there, here = cuda.device_array(4, np.int32), np.arange(4, dtype=np.int32)
+    host_to_device(there, here, here.nbytes)
+    assert there.copy_to_host().tolist() == [0, 1, 2, 3] and device_memory_size(there) == 16
+    assert driver.host_memory_size(here) == 16 and devicearray.is_cuda_ndarray(there)
+    assert issubclass(CudaSupportError, ImportError) and nvrtc.include_paths() is not None

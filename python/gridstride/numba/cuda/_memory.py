@@ -6,6 +6,7 @@ alone: what lies there is read by `read` and written by `write`.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,9 @@ class _Owner:
         self.buffer, self.place, self.pending = buffer, place, pending
         self.__array_interface__ = {"version": 3, "typestr": "|u1", "shape": (n_bytes,), "data": (address, False)}
 
-    def __del__(self) -> None:
-        if self.pending is not None:
+    def __del__(self, is_ending: Any = sys.is_finalizing) -> None:
+        # When Python ends, everything is freed anyway.
+        if self.pending is not None and not is_ending():
             self.pending.add_item(_drop, self.buffer, self.__array_interface__["shape"][0])
 
 

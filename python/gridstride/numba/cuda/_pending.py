@@ -12,6 +12,9 @@ from typing import Any
 
 from gridstride.numba import config
 
+#: So few bytes may always wait.
+_SURELY_FEW = 1 << 16
+
 
 class Pending:
     """What is to be freed. `len()` says how many there are."""
@@ -31,7 +34,8 @@ class Pending:
         """`dtor(handle)` is to free `size` bytes. Frees all that waits where that is more than the settings allow."""
         self._waiting.append((dtor, handle, size))
         self._size += size
-        if len(self._waiting) > config.CUDA_DEALLOCS_COUNT or self._size > self._max_pending_bytes:
+        is_large = self._size > _SURELY_FEW and self._size > self._max_pending_bytes
+        if len(self._waiting) > config.CUDA_DEALLOCS_COUNT or is_large:
             self.clear()
 
     def clear(self) -> None:

@@ -3,6 +3,8 @@
 # ruff: noqa: F401
 from __future__ import annotations
 
+import sys as _sys
+
 from gridstride.numba.cuda import _arrays as devicearray
 from gridstride.numba.cuda import _devices as devices
 from gridstride.numba.cuda import _driver as driver
@@ -11,3 +13,8 @@ from gridstride.numba.cuda import _layout as dummyarray
 from gridstride.numba.cuda import _libs as libs
 from gridstride.numba.cuda import _linkable as linkable_code
 from gridstride.numba.cuda import _nvrtc as nvrtc
+
+# `from gridstride.numba.cuda.cudadrv.driver import …` too.
+for _name, _module in list(globals().items()):
+    if isinstance(_module, type(_sys)) and not _name.startswith("_"):
+        _sys.modules[f"{__name__}.{_name}"] = _module
