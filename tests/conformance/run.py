@@ -176,8 +176,8 @@ def run_module(folder: pathlib.Path, name: str, lists: Lists, environment: dict[
 def told(process: subprocess.Popen[str]) -> Iterator[str]:
     """The lines of a worker. One that says nothing for longer than a test may wait is killed: its threads may hang."""
     assert process.stdout is not None
-    # As `worker.py`, which ends a test after as long; with a GPU tests hardly share what they wait for.
-    patience = (2 if suite.device == "cuda" else 6) * TEST_SECONDS + 10
+    # As `worker.py`, which ends a test after as long.
+    patience = 6 * TEST_SECONDS + 10
     while True:
         timer = threading.Timer(patience, os.killpg, (process.pid, signal.SIGKILL))
         timer.start()
@@ -185,6 +185,9 @@ def told(process: subprocess.Popen[str]) -> Iterator[str]:
         timer.cancel()
         if not line:
             return
+        if suite.device == "cuda":
+            # Once the module is imported: tests hardly share what they wait for.
+            patience = 2 * TEST_SECONDS + 10
         yield line
 
 
