@@ -8,7 +8,7 @@ use super::{Lowering, attr_index};
 use crate::{Error, Result};
 use inkwell::IntPredicate;
 use inkwell::values::{IntValue, PointerValue};
-use ir::{Inst, LeafKind, Op, Scalar, Type, TypeKind, Value};
+use ir::{Function, Inst, LeafKind, Op, Scalar, Type, TypeKind, Value};
 
 /// Up to this many components a dynamic index is a chain of selects; above, a trip through memory.
 const MAX_SELECTS: usize = 16;
@@ -82,14 +82,27 @@ impl<'c> Lowering<'c, '_> {
                 Ok(Lowered::Leaves(leaves))
             }
             (Lowered::Memory(ptr), _) => {
-                let slot = self.slot(ty)?;
-                self.copy(slot, ptr, ty)?;
+                let slot = self.slot_with(composite, ptr, ty)?;
                 let at = self.at_byte(slot, ty.offset(index))?;
                 self.store_value(at, component, &x)?;
                 Ok(Lowered::Memory(slot))
             }
             _ => Err(Error::Invalid(format!("insert into {ty}"))),
         }
+    }
+
+    /// Memory that holds a value and that may be changed: the value's own where nobody looks at it again. A matrix that is
+    /// filled component by component would else be copied for each.
+    fn slot_with(&mut self, value: Value, ptr: PointerValue<'c>, ty: Type) -> Result<PointerValue<'c>> {
+        if self.is_taken_over.is_empty() {
+            self.is_taken_over = taken_over(self.func);
+        }
+        if self.is_taken_over[value.index()] {
+            return Ok(ptr);
+        }
+        let slot = self.slot(ty)?;
+        self.copy(slot, ptr, ty)?;
+        Ok(slot)
     }
 
     /// The component number that dynamic operands name, and whether it exists.
@@ -151,8 +164,14 @@ impl<'c> Lowering<'c, '_> {
             });
             return Ok(Lowered::Leaves(replaced.collect::<Result<_>>()?));
         }
-        let slot = self.slot(ty)?;
-        self.store_value(slot, ty, &value)?;
+        let slot = match value {
+            Lowered::Memory(ptr) => self.slot_with(composite, ptr, ty)?,
+            Lowered::Leaves(_) => {
+                let slot = self.slot(ty)?;
+                self.store_value(slot, ty, &value)?;
+                slot
+            }
+        };
         // Outside, component 0 is written back as it was.
         let clamped = self.select_int(inside, index, self.i64(0))?;
         let old = self.load_component(slot, elem, clamped)?;
@@ -277,6 +296,31 @@ impl<'c> Lowering<'c, '_> {
             }
         }
     }
+}
+
+/// By value: whether it is made with memory of its own, and all that becomes of it is another value with one component
+/// replaced, in the same region, so that both happen equally often.
+fn taken_over(func: &Function) -> Vec<bool> {
+    let mut n_uses = vec![0u32; func.values.len()];
+    for inst in func.regions.iter().flat_map(|region| &region.insts).map(|&id| func.inst(id)) {
+        inst.operands.iter().for_each(|operand| n_uses[operand.index()] += 1);
+    }
+    let mut found = vec![false; func.values.len()];
+    let mut is_made_here = vec![false; func.values.len()];
+    for region in &func.regions {
+        for inst in region.insts.iter().map(|&id| func.inst(id)) {
+            if let (Op::Insert | Op::InsertDyn, Some(&from)) = (inst.op, inst.operands.first()) {
+                found[from.index()] = is_made_here[from.index()] && n_uses[from.index()] == 1;
+            }
+            if matches!(inst.op, Op::Insert | Op::InsertDyn | Op::Splat | Op::Construct) {
+                is_made_here[inst.result().index()] = true;
+            }
+        }
+        for inst in region.insts.iter().map(|&id| func.inst(id)) {
+            inst.results.iter().for_each(|result| is_made_here[result.index()] = false);
+        }
+    }
+    found
 }
 
 fn component_type(ty: Type, index: usize) -> Result<Type> {

@@ -86,6 +86,8 @@ pub(crate) struct Lowering<'c, 'a> {
     pub alone: Option<Uniformity>,
     /// Arms that others are equal to, once they were looked for: thread by thread, and in gangs.
     shared: [Option<shared::Shared<'c>>; 2],
+    /// Big values whose memory what is made of them may take, by value; empty until that is asked.
+    is_taken_over: Vec<bool>,
     /// What a gang of threads needs besides, where this lowers a gang.
     pub gang: Option<Box<Gang<'c>>>,
     /// Whether the atomic being lowered is in memory that one machine thread alone sees.
@@ -135,6 +137,7 @@ impl<'c, 'a> Lowering<'c, 'a> {
             stack: 0,
             alone: None,
             shared: [None, None],
+            is_taken_over: Vec::new(),
             gang: None,
             is_own_memory: false,
             block: None,

@@ -72,3 +72,50 @@ fn a_long_kernel_is_compiled_for_gangs_alone() {
     let text = llvm(&sines(1), Gang::Auto);
     assert!(!text.contains("@llvm.masked.store") && text.contains("store float"), "{text}");
 }
+
+#[test]
+fn a_big_matrix_that_is_filled_is_not_copied_for_each_component() {
+    let mut text = String::from(
+        "kernel @k(v0: array<f32, 1>, v1: array<f32, 1>) {
+           v2: i64 = tid 0
+           v3: f32 = load v0[v2]
+           v4: f32 = const 0.5
+           v20: mat<f32, 9, 9> = splat v4
+           v5: i64 = const 3
+           v6: mat<f32, 9, 9> = insert_dyn v20, v3, v5, v2
+        ",
+    );
+    // The first is looked at again, so that it must stay; so must one that a loop starts from in each round.
+    for k in 0..40 {
+        let from = if k == 0 { "v6".into() } else { format!("v{}", 99 + k) };
+        let _ = writeln!(text, "v{}: mat<f32, 9, 9> = insert {from}, v3 {{{}}}", 100 + k, 2 * k);
+    }
+    text.push_str(
+        "  v7: f32 = extract v6 {0}
+           v8: f32 = extract v139 {78}
+           v9: f32 = add v7, v8
+           v10: i32 = const 0
+           v11: i32 = const 3
+           v12: i32 = const 1
+           v13: f32 = for v14: i32 = v10 to v11 step v12 with (v15: f32 = v9) {
+             v16: i64 = cast v14
+             v17: f32 = extract_dyn v139, v16, v16
+             v18: mat<f32, 9, 9> = insert_dyn v139, v15, v16, v16
+             v19: f32 = extract_dyn v18, v5, v16
+             v21: f32 = add v17, v19
+             v22: f32 = add v15, v21
+             continue v22
+           }
+           store v1[v2], v13
+           return }",
+    );
+    let module = ir::parse::parse_module(&text).unwrap_or_else(|error| panic!("{error:?}\n{text}"));
+    let f32 = Type::scalar(ir::Scalar::F32);
+    let mut random = Random(0x5eed);
+    let x = Elements::fill(f32, 9, |scalar| random.scalar(scalar));
+    compare(&module, &[x, Elements::zeroed(f32, 9)], 9, "a big matrix");
+    let options = CpuOptions { contiguous: true, ..CpuOptions::default() };
+    let text = codegen::llvm_text(&module, FuncRef(0), &options, false).unwrap();
+    // To the one that is filled, and to the loop's.
+    assert_eq!(text.matches("call void @llvm.memcpy").count(), 2, "{text}");
+}
