@@ -145,10 +145,6 @@ def run_module(folder: pathlib.Path, name: str, lists: Lists, environment: dict[
         with subprocess.Popen(
             worker, stdout=pipe, stderr=subprocess.DEVNULL, text=True, env=environment, start_new_session=True
         ) as process:
-            # A test that waits for ever takes no processor time; what it has started goes with it.
-            rest = MODULE_SECONDS - (time.perf_counter() - began)
-            watchdog = threading.Timer(max(rest, 0.0), os.killpg, (process.pid, signal.SIGKILL))
-            watchdog.start()
             for line in told(process):
                 report = json.loads(line)
                 module.collected = max(module.collected, report.get("collected", 0))
@@ -162,7 +158,6 @@ def run_module(folder: pathlib.Path, name: str, lists: Lists, environment: dict[
                 elif "test" in report:
                     done, started = done + 1, ""
                     note(module, suite_name(report["test"]), report["state"], report["reason"], lists)
-            watchdog.cancel()
             module.cpu_seconds += reaped(process)
         if not started:
             break
@@ -174,7 +169,8 @@ def run_module(folder: pathlib.Path, name: str, lists: Lists, environment: dict[
 
 
 def told(process: subprocess.Popen[str]) -> Iterator[str]:
-    """The lines of a worker. One that says nothing for longer than a test may wait is killed: its threads may hang."""
+    """The lines of a worker. One that says nothing for longer than a test may wait is
+    killed with what it started: a test that waits for ever takes no processor time."""
     assert process.stdout is not None
     # As `worker.py`, which ends a test after as long.
     patience = 6 * TEST_SECONDS + 10
