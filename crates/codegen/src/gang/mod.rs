@@ -77,6 +77,8 @@ pub(crate) struct Gang<'c> {
     own: HashMap<InstId, PointerValue<'c>>,
     /// Roots that are computed without the divider, where the machine is faster so.
     roots: HashSet<InstId>,
+    /// These are not, where the divider has nothing else to do.
+    divides_roots: bool,
     /// Places in memory that were asked for ahead of time: arrays and all indices but the last. `None` in kernels where
     /// that is not worth it.
     is_prefetched: Option<HashSet<Vec<Value>>>,
@@ -103,6 +105,7 @@ impl<'c> Gang<'c> {
         Gang {
             width,
             roots: roots::roots(func, &uniformity),
+            divides_roots: false,
             is_prefetched: prefetch::is_worth_it(func).then(HashSet::new),
             uniformity,
             mask: None,

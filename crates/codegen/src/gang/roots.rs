@@ -59,7 +59,7 @@ fn region(func: &Function, uniformity: &Uniformity, at: RegionId, found: &mut Ha
 impl<'c> Lowering<'c, '_> {
     pub(super) fn is_soft_root(&self, id: InstId) -> bool {
         let is_here = self.abilities.estimates_roots && self.width() == LANES && !self.is_fast();
-        is_here && self.gang.as_ref().is_some_and(|gang| gang.roots.contains(&id))
+        is_here && self.gang.as_ref().is_some_and(|gang| gang.roots.contains(&id) && !gang.divides_roots)
     }
 
     pub(super) fn soft_root(&mut self, inst: &Inst) -> Result<Lowered<'c>> {

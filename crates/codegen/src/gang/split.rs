@@ -22,6 +22,9 @@ use inkwell::basic_block::BasicBlock;
 use inkwell::values::IntValue;
 use ir::{Inst, Op, Scalar, Value};
 
+/// Rounds of which one takes its root from the divider.
+const ROUNDS: usize = 4;
+
 /// Where a loop's counter meets the lanes.
 pub(super) struct Crossing<'c> {
     condition: Value,
@@ -136,6 +139,9 @@ impl<'c> Lowering<'c, '_> {
     ) -> Result<()> {
         let body = inst.regions[0];
         let params = &self.func.region(body).params;
+        if self.mixes_roots(inst)? {
+            self.several_rounds(inst, range, until, carried, results, exit)?;
+        }
         let (head, run, latch) = (self.block(), self.block(), self.block());
         self.builder.build_unconditional_branch(head)?;
 
@@ -156,6 +162,66 @@ impl<'c> Lowering<'c, '_> {
         self.builder.position_at_end(latch);
         self.advance(range)?;
         self.builder.build_unconditional_branch(head)?;
+        Ok(())
+    }
+
+    /// Whether rounds with roots run several at a time, the last of which takes its root from the divider: the
+    /// divider then has no more to do than what computes the others.
+    fn mixes_roots(&mut self, inst: &Inst) -> Result<bool> {
+        let insts = &self.func.region(inst.regions[0]).insts;
+        let inside = insts.iter().flat_map(|&id| &self.func.inst(id).regions).map(|&arm| &self.func.region(arm).insts);
+        let has_root = inside.chain([insts]).flatten().any(|&id| self.is_soft_root(id));
+        let cost = Cost::of(self, inst.regions[0]).n_insts * ROUNDS;
+        let gang = self.gang_mut()?;
+        if gang.known.is_none() || !has_root || cost > gang.budget {
+            return Ok(false);
+        }
+        gang.budget -= cost;
+        Ok(true)
+    }
+
+    /// As many times [`ROUNDS`] rounds as there are up to number `until`.
+    fn several_rounds(
+        &mut self,
+        inst: &Inst,
+        range: &Range<'c>,
+        until: IntValue<'c>,
+        carried: &[Slots<'c>],
+        results: &[Slots<'c>],
+        exit: BasicBlock<'c>,
+    ) -> Result<()> {
+        let body = inst.regions[0];
+        let params = &self.func.region(body).params;
+        let (head, rest) = (self.block(), self.block());
+        self.builder.build_unconditional_branch(head)?;
+
+        self.builder.position_at_end(head);
+        let count = as_int(self.builder.build_load(range.count_type, range.count, "")?)?;
+        let left = self.builder.build_int_sub(until, count, "")?;
+        let rounds = number(left.get_type(), ROUNDS as u64);
+        let mut run = self.block();
+        let more = self.builder.build_int_compare(IntPredicate::UGE, left, rounds, "")?;
+        self.builder.build_conditional_branch(more, run, rest)?;
+        for round in 1..=ROUNDS {
+            self.builder.position_at_end(run);
+            self.set_mask(None);
+            self.define_from(&params[1..], carried)?;
+            self.define_from(&params[..1], std::slice::from_ref(&range.induction))?;
+            let latch = self.block();
+            let (carried, results) = (carried.to_vec(), results.to_vec());
+            self.gang_mut()?.divides_roots = round == ROUNDS;
+            self.gang_mut()?.frames.push(Frame::Loop { carried, results, live: None, latch, exit, round: None });
+            self.region(body)?;
+            self.gang_mut()?.frames.pop();
+            self.forget_region(body)?;
+
+            self.builder.position_at_end(latch);
+            self.advance(range)?;
+            run = if round == ROUNDS { head } else { self.block() };
+            self.builder.build_unconditional_branch(run)?;
+        }
+        self.gang_mut()?.divides_roots = false;
+        self.builder.position_at_end(rest);
         Ok(())
     }
 }

@@ -67,3 +67,38 @@ fn roots_under_a_mask() {
          }",
     );
 }
+
+#[test]
+fn roots_of_loops_that_meet_the_threads() {
+    // Four rounds at a time, one of them by the divider, and what is left over.
+    for rounds in [0, 3, 4, 21, 150] {
+        check(&format!(
+            "kernel @k(v0: array<f32, 1>, v1: array<f32, 1>) {{
+               v2: i64 = tid 0
+               v3: f32 = load v0[v2]
+               v4: i64 = const 0
+               v5: i64 = const {rounds}
+               v6: i64 = const 1
+               v7: f32 = const 0.0
+               v8: f32 = for v9: i64 = v4 to v5 step v6 with (v10: f32 = v7) {{
+                 v11: bool = ne v9, v2
+                 v12: f32 = if v11 {{
+                   v13: f32 = load v0[v9]
+                   v14: f32 = sub v13, v3
+                   v15: f32 = mul v14, v14
+                   v16: f32 = sqrt v15
+                   v17: f32 = mul v16, v15
+                   v18: f32 = div v13, v17
+                   v19: f32 = add v10, v18
+                   yield v19
+                 }} else {{
+                   yield v10
+                 }}
+                 continue v12
+               }}
+               store v1[v2], v8
+               return
+             }}"
+        ));
+    }
+}
