@@ -85,7 +85,7 @@ pub fn store_in_warps(func: &mut Function, rank: u32) -> Changed {
 }
 
 /// Whether each thread stores three words at its own index of an array that the kernel is given.
-fn is_own_store(func: &Function, inst: &Inst) -> bool {
+pub fn is_own_store(func: &Function, inst: &Inst) -> bool {
     if inst.op != Op::Store
         || !inst.path().is_empty()
         || func.ty(inst.operands[0]).as_array().is_none_or(|(_, rank)| rank != 1)

@@ -8,6 +8,7 @@ use diagnostics::Span;
 use ir::{FuncRef, Function, FunctionKind, InstId, Module, Op, RegionId};
 use std::collections::HashMap;
 use transform::jam_threads;
+use transform::store_in_warps::is_own_store;
 
 /// Notes in the order of the kernel's text: how threads are laid out, then one for each access and loop.
 pub fn explain(module: &Module, kernel: FuncRef, options: &PtxOptions) -> Vec<Note> {
@@ -41,7 +42,7 @@ pub fn explain(module: &Module, kernel: FuncRef, options: &PtxOptions) -> Vec<No
         // Along x.
         _ => analysis::uniformity(func, 0),
     };
-    region(func, &uniformity, func.body, &done.loops, &mut notes);
+    region(func, &uniformity, func.body, &done, &mut notes);
     notes
 }
 
@@ -56,6 +57,8 @@ struct Done {
     jams: bool,
     /// Blocks sum up.
     sums: bool,
+    /// Warps store together.
+    stores: bool,
 }
 
 fn done(func: &Function, target: &Target) -> Done {
@@ -65,6 +68,7 @@ fn done(func: &Function, target: &Target) -> Done {
         let has_changed = step.apply(&mut func, target);
         done.jams |= has_changed && matches!(step.says, Says::Jams);
         done.sums |= has_changed && matches!(step.says, Says::SumsInBlocks);
+        done.stores |= has_changed && matches!(step.says, Says::StoresInWarps);
         let after = count_loops(&func);
         if let Says::Loop(text) = step.says {
             // A loop that a step takes on becomes several.
@@ -92,24 +96,21 @@ fn count_loops(func: &Function) -> Counts {
     counts
 }
 
-fn region(
-    func: &Function,
-    uniformity: &Uniformity,
-    region_id: RegionId,
-    loops: &HashMap<Span, Vec<&'static str>>,
-    notes: &mut Vec<Note>,
-) {
+fn region(func: &Function, uniformity: &Uniformity, region_id: RegionId, done: &Done, notes: &mut Vec<Note>) {
     for &id in &func.region(region_id).insts {
         let inst = func.inst(id);
         let divergent = if uniformity.is_divergent(id) { "threads go apart" } else { "uniform" };
         let text = match inst.op {
+            Op::Store if done.stores && region_id == func.body && is_own_store(func, inst) => {
+                Some(format!("{}; its warp stores them in a row", access(func, uniformity, id)))
+            }
             Op::Load | Op::Store | Op::Atomic | Op::AtomicCas => Some(access(func, uniformity, id)),
             Op::If => Some(format!("branch: {divergent}")),
             Op::For | Op::Loop => {
                 let mut text = format!("loop: {divergent}");
-                for done in loops.get(&inst.span).into_iter().flatten() {
+                for words in done.loops.get(&inst.span).into_iter().flatten() {
                     text.push_str("; ");
-                    text.push_str(done);
+                    text.push_str(words);
                 }
                 Some(text)
             }
@@ -117,7 +118,7 @@ fn region(
         };
         notes.extend(text.map(|text| Note { span: inst.span, text }));
         for &inner in &inst.regions {
-            region(func, uniformity, inner, loops, notes);
+            region(func, uniformity, inner, done, notes);
         }
     }
 }

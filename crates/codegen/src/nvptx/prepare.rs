@@ -2,7 +2,8 @@
 //!
 //! In: an optimized module. Out: the same, with loops in the form that a GPU runs fastest: those over the thread's own
 //! arrays written out, those over all other threads without a test, for two threads at once, what a warp reads together
-//! by way of shared memory, reads several rounds at a time and not behind branches, indices in 64 bits, and sums at one place a warp at a time.
+//! by way of shared memory, reads several rounds at a time and not behind branches, indices in 64 bits, and neighbors'
+//! stores of vectors and sums at one place a warp at a time.
 
 use super::{PtxOptions, exact};
 use ir::{FuncRef, Function, FunctionKind, Module};
@@ -22,6 +23,8 @@ pub(super) enum Says {
     Jams,
     /// That blocks stay and sum up what their threads add to small arrays.
     SumsInBlocks,
+    /// That warps store their threads' vectors together.
+    StoresInWarps,
 }
 
 /// What the transforms may rely on.
@@ -51,7 +54,7 @@ pub(super) const STEPS: [Step; 12] = [
     Step { run: batch_reads, says: Says::Loop("reads for several rounds at a time") },
     Step { run: |func, _| transform::widen_indices(func), says: Says::Nothing },
     Step { run: sum_in_blocks, says: Says::SumsInBlocks },
-    Step { run: store_in_warps, says: Says::Nothing },
+    Step { run: store_in_warps, says: Says::StoresInWarps },
     Step { run: sum_in_warps, says: Says::Nothing },
 ];
 
@@ -74,7 +77,7 @@ pub(super) fn prepare(module: &Module, kernel: FuncRef, options: &PtxOptions) ->
             match step.says {
                 Says::Jams => prepared.n_jammed = jam_threads::WIDTH,
                 Says::SumsInBlocks => prepared.is_resident = true,
-                Says::Nothing | Says::Loop(_) => {}
+                Says::Nothing | Says::Loop(_) | Says::StoresInWarps => {}
             }
         }
     }

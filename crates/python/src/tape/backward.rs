@@ -85,12 +85,12 @@ impl<'a> Walk<'a> {
     fn gradients(&mut self, py: Python<'_>) -> PyResult<()> {
         let mut layout = lost::Layout::default();
         self.found.reserve(self.entries.len());
-        for entry in &self.entries {
+        for (number, entry) in self.entries.iter().enumerate() {
             let mut found = Vec::new();
             if let Entry::Launch(launch) = entry {
                 found.resize_with(launch.signature.places().len(), || None);
-                launch.gradients(py, |index, place, gradient| {
-                    layout.note(launch, place, gradient.as_ref())?;
+                launch.gradients(py, |index, _, gradient| {
+                    layout.note(&self.entries, number, index, gradient.as_ref())?;
                     found[index] = gradient.map(Bound::unbind);
                     Ok(())
                 })?;

@@ -16,20 +16,24 @@ use std::collections::HashMap;
 #[derive(Default)]
 pub(crate) struct Layout {
     exact: HashMap<Span, u64>,
-    /// By span: the distance in bytes, and the array's name.
-    known: SpanMap<(u64, String)>,
+    /// By span: the distance in bytes, and the numbers of the entry and the place.
+    known: SpanMap<(u64, (usize, usize))>,
     /// Whether an array without gradient was met.
     has_none: bool,
 }
 
 impl Layout {
-    /// Notes a launch's array. Raises where another array over the same memory has another gradient.
+    /// Notes an array of a launch, which is entry number `entry`. Raises where another array over the same memory has
+    /// another gradient.
     pub(crate) fn note(
         &mut self,
-        launch: &Launched,
-        place: &Place,
+        entries: &[Entry],
+        entry: usize,
+        index: usize,
         gradient: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
+        let Entry::Launch(launch) = &entries[entry] else { return Ok(()) };
+        let place = &launch.signature.places()[index];
         let Some(span) = place.span(&launch.words) else { return Ok(()) };
         let Some(found) = gradient.and_then(|gradient| descriptor(gradient, place)) else {
             self.has_none = true;
@@ -43,7 +47,11 @@ impl Layout {
         if self.exact.get(&span) == Some(&distance) {
             return Ok(());
         }
-        if let Some((_, (_, other))) = self.known.overlapping(span).find(|(_, (known, _))| *known != distance) {
+        if let Some((_, &(_, other))) = self.known.overlapping(span).find(|(_, (known, _))| *known != distance) {
+            let other = match &entries[other.0] {
+                Entry::Launch(launch) => launch.name_of(&launch.signature.places()[other.1]),
+                Entry::Func(func) => func.name.clone(),
+            };
             return Err(PyRuntimeError::new_err(format!(
                 "{} and {other} lie over the same memory, and each has a gradient of its own\n  = help: make one a view \
                  of the other (`a[1:]`, `a.reshape(…)`), which shares its gradient",
@@ -51,7 +59,7 @@ impl Layout {
             )));
         }
         self.exact.insert(span, distance);
-        self.known.insert(span, (distance, launch.name_of(place)));
+        self.known.insert(span, (distance, (entry, index)));
         Ok(())
     }
 
