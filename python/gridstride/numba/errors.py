@@ -105,6 +105,9 @@ def _message(report: str, scope: Any) -> str:
 def _numba_lines(fault: _native.KernelFault, kind: str, scope: Any) -> str:
     """What Numba says of a failed check, below our report: the thread and the block as it writes them."""
     report = str(fault)
+    if kind == "division":
+        # Here floats that are divided by zero are reported too.
+        report = report.replace("integer division by zero", "division by zero")
     place = re.search(r"in thread \(([^)]*)\) of block \(([^)]*)\) of kernel `(\w+)`", report)
     where = re.search(r"--> (.*):(\d+):\d+", report)
     if place is None or where is None:
