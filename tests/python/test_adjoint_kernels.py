@@ -209,6 +209,18 @@ def test_an_array_inside_of_an_element_is_refused():
         _native.adjoint_facts(write_inside, types)
 
 
+def test_a_gradient_that_would_come_through_an_array_inside_of_an_element_is_refused():
+    holder = Holder()
+    holder.values = wp.zeros(2, dtype=f64, requires_grad=True)
+    holders = wp.array([holder], dtype=Holder)
+    x = wp.ones(2, dtype=f64, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(write_inside, 2, [holders, x])
+    holder.values.grad.fill_(1.0)
+    with pytest.raises(wp.CompileError, match="no-gradient.*part of an array's element"):
+        tape.backward()
+
+
 @wp.kernel
 def long_loop(x: wp.array(dtype=f64), n: wp.array(dtype=wp.int32), y: wp.array(dtype=f64)):
     i = wp.tid()

@@ -52,3 +52,4 @@ mod trips;
 pub use adjoint::{Adjoint, Fact, Request, adjoint_params, reverse};
 pub use forward::forward;
 pub use function::differentiate;
+pub use tangent::leads_to_floats;

@@ -22,7 +22,7 @@ pub(crate) fn has_arrays(ty: Type) -> bool {
 }
 
 /// Whether a value of this type is or holds arrays of floats.
-pub(crate) fn leads_to_floats(ty: Type) -> bool {
+pub fn leads_to_floats(ty: Type) -> bool {
     match ty.kind() {
         TypeKind::Array { elem, .. } => has_floats(*elem),
         TypeKind::Struct(_) | TypeKind::Tuple(_) => components(ty).any(leads_to_floats),

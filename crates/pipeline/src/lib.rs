@@ -22,7 +22,7 @@ mod text;
 mod unit;
 mod writes;
 
-pub use autodiff::{Fact, Request, adjoint_params};
+pub use autodiff::{Fact, Request, adjoint_params, leads_to_floats};
 pub use code::{Specialization, code_key, cpu_name, load};
 pub use codegen::nvptx::{Lines, has_few_threads};
 pub use codegen::{Error, LoadedModule, llvm_version};

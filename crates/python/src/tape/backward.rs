@@ -178,7 +178,10 @@ impl<'a> Walk<'a> {
         let comes_in = |(place, gradient): (&Place, &Option<Py<PyAny>>)| {
             gradient.is_some() && launch.facts.params[place.param].writes
         };
-        if !places.iter().zip(found).any(comes_in) || self.is_switched_off(py, launch)? {
+        // What is written to arrays that no gradient is known of: the adjoint kernel is refused where it matters.
+        let is_hidden = || places.iter().any(|place| place.hides_floats) && found.iter().any(Option::is_some);
+        let matters = places.iter().zip(found).any(comes_in) || is_hidden();
+        if !matters || self.is_switched_off(py, launch)? {
             return Ok(());
         }
         self.retain(py, index, launch)?;

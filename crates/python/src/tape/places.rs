@@ -18,6 +18,8 @@ pub(crate) struct Place {
     pub(crate) path: Vec<String>,
     /// Whether its elements carry derivatives.
     pub(crate) is_float: bool,
+    /// Whether its elements hold arrays whose elements do; the gradients of those are nowhere to be found.
+    pub(crate) hides_floats: bool,
 }
 
 impl Place {
@@ -61,6 +63,7 @@ pub(crate) fn places(types: &[Type], word_of: impl Fn(usize) -> usize) -> Vec<Pl
                 rank: *rank as usize,
                 path: path.clone(),
                 is_float: carries_derivatives(*elem),
+                hides_floats: pipeline::leads_to_floats(*elem),
             }),
             TypeKind::Struct(s) => {
                 for (index, (name, field)) in s.fields.iter().enumerate() {
