@@ -21,6 +21,7 @@ use inkwell::values::{BasicMetadataValueEnum, FunctionValue};
 use ir::op::Effect;
 use ir::{Function, InstId, LeafKind, Op, RegionId, Value};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt::Write;
 
 /// Arms of fewer instructions than this are not worth a call.
@@ -144,8 +145,8 @@ impl<'c> Lowering<'c, '_> {
             }
             write!(text, "{}{:?}", inst.op.name(), inst.attr).ok()?;
             for &operand in &inst.operands {
-                if !names.contains_key(&operand) {
-                    names.insert(operand, self.name_of_input(operand, &mut inputs)?);
+                if let Entry::Vacant(entry) = names.entry(operand) {
+                    entry.insert(self.name_of_input(operand, &mut inputs)?);
                 }
                 write!(text, " {}", names[&operand]).ok()?;
             }
