@@ -41,6 +41,8 @@ fn assembler() -> PathBuf {
 fn assemble(ptxas: &Path, sm: u32, text: &str) -> Result<(), String> {
     let mut child = Command::new(ptxas)
         .args([&format!("--gpu-name=sm_{sm}"), "--output-file", "/dev/null", "-O1", "-"])
+        // Functions of other code are found when that is linked.
+        .args(text.contains(".extern .func").then_some("--compile-only"))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
