@@ -84,32 +84,37 @@ impl<'c> Lowering<'c, '_> {
         lanes: VectorValue<'c>,
         align: u64,
     ) -> Result<()> {
-        let usual = |this: &Self| -> Result<InstructionValue<'c>> {
-            let store = this.builder.build_store(at, lanes)?;
+        let store = |at, lanes, align: u64| -> Result<InstructionValue<'c>> {
+            let store = self.builder.build_store(at, lanes)?;
             store.set_alignment(align as u32).map_err(|error| crate::Error::llvm("alignment", error))?;
             Ok(store)
         };
         let gang = self.gang()?;
-        let Some(is_large) = gang.is_large.filter(|_| gang.streams.arrays.contains(&array)) else {
-            return usual(self).map(drop);
-        };
         // Part of a line would have to be put together in a buffer, and whoever else writes to the line waits for it.
         let size = u64::from(self.width()) * align;
-        if size != LINE {
-            return usual(self).map(drop);
+        let is_large = gang.is_large.filter(|_| gang.streams.arrays.contains(&array) && size == LINE);
+        let Some(is_large) = is_large else { return store(at, lanes, align).map(drop) };
+        // LLVM takes a vector that is no power of two long apart into scalars where it goes from block to block.
+        let width = self.width();
+        let mut pieces = Vec::new();
+        for first in (0..lanes.get_type().get_size()).step_by(width as usize) {
+            let at = self.at_byte(at, u64::from(first) * align)?;
+            pieces.push((at, self.shuffle(lanes, None, first..first + width)?));
         }
         let (past, through, join) = (self.block(), self.block(), self.block());
         self.builder.build_conditional_branch(self.is_multiple(at, size, is_large)?, past, through)?;
         self.builder.position_at_end(past);
-        let store = usual(self)?;
-        store.set_alignment(size as u32).map_err(|error| crate::Error::llvm("alignment", error))?;
         let one = self.ctx.metadata_node(&[self.ctx.i32_type().const_int(1, false).into()]);
-        store
-            .set_metadata(one, self.ctx.get_kind_id("nontemporal"))
-            .map_err(|error| crate::Error::llvm("metadata", error))?;
+        for &(at, piece) in &pieces {
+            store(at, piece, size)?
+                .set_metadata(one, self.ctx.get_kind_id("nontemporal"))
+                .map_err(|error| crate::Error::llvm("metadata", error))?;
+        }
         self.builder.build_unconditional_branch(join)?;
         self.builder.position_at_end(through);
-        usual(self)?;
+        for &(at, piece) in &pieces {
+            store(at, piece, align)?;
+        }
         self.builder.build_unconditional_branch(join)?;
         self.builder.position_at_end(join);
         Ok(())

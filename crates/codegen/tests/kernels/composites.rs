@@ -3,7 +3,8 @@
 
 use crate::differential::{Elements, Random, compare};
 use crate::launch::kernel;
-use ir::{Attr, Builder, Class, Module, Op, PathElem, Scalar, Type, TypeKind, Value};
+use codegen::{CpuOptions, Gang};
+use ir::{Attr, Builder, Class, FuncRef, Module, Op, PathElem, Scalar, Type, TypeKind, Value};
 
 const N: usize = 40;
 
@@ -207,4 +208,24 @@ fn large_products_stay_loops() {
     });
     let text = codegen::llvm_text(&module, ir::FuncRef(0), &Default::default(), false).unwrap();
     assert!(text.lines().count() < 200, "{text}");
+}
+
+/// LLVM takes a vector of 48 numbers apart, number by number, where it goes from one block to another.
+#[test]
+fn elements_of_three_go_to_either_kind_of_store_in_whole_vectors() {
+    let module: Module = ir::parse::parse_module(
+        "kernel @k(v0: array<vec<f32, 3>, 1>, v1: array<vec<f32, 3>, 1>) {
+           v2: i64 = tid 0
+           v3: vec<f32, 3> = load v0[v2]
+           v4: vec<f32, 3> = add v3, v3
+           store v1[v2], v4
+           return
+         }",
+    )
+    .unwrap();
+    let options = CpuOptions { contiguous: true, gang: Gang::Width(16), ..CpuOptions::default() };
+    let text = codegen::llvm_text(&module, FuncRef(0), &options, true).unwrap();
+    let is_past = |line: &&str| line.contains("store <16 x float>") && line.contains("align 64, !nontemporal");
+    assert_eq!(text.lines().filter(is_past).count(), 3, "{text}");
+    assert!(!text.contains("store <48 x float>"), "{text}");
 }
