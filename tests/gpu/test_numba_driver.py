@@ -13,15 +13,7 @@ import gridstride as wp
 from gridstride import _native
 from gridstride.numba import cuda
 
-
-@pytest.fixture(autouse=True)
-def on_the_gpu():
-    if not cuda._devices.launch_device().startswith("cuda"):
-        pytest.skip("launches of this style run on the CPU in this process")
-    yield
-    # As if the process had made no streams: wp's graphs are captured from the device's own.
-    cuda._queue.device().set_stream(None)
-    cuda._queue._has_streams = False
+pytestmark = pytest.mark.usefixtures("numba_on_the_gpu")
 
 
 PTX = cuda.PTXSource("""

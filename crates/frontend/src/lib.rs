@@ -17,7 +17,7 @@ pub use host::{
     TypePattern,
 };
 pub use rules::Dialect;
-pub use walk::{lower_builtin, lower_function, lower_kernel};
+pub use walk::{lower_builtin, lower_function, lower_kernel, scalar_name};
 pub use warp::builtins::names as builtin_names;
 
 use diagnostics::{Diagnostic, SourceMap, Span};

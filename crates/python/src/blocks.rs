@@ -16,8 +16,7 @@ use pyo3::exceptions::{PyNotImplementedError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt};
 use runtime::{BlockBounds, Fault};
-use runtime_cpu::Length;
-use runtime_cpu::Pool;
+use runtime_cpu::{Length, Pool};
 use std::time::{Duration, Instant};
 
 /// Most threads of a block, on every device.

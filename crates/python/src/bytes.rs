@@ -4,7 +4,8 @@
 
 use crate::array::{self, Array, Where};
 use crate::numpy;
-use crate::types::{PyIrType, inner_shape, scalar_name, user_name};
+use crate::types::{PyIrType, inner_shape, user_name};
+use frontend::scalar_name;
 use ir::{Class, Const, LeafKind, Scalar, Type, TypeKind};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::intern;

@@ -181,7 +181,7 @@ pub(crate) fn foreign_array<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<B
     let py = value.py();
     let Some(facts) = facts(value)? else { return Ok(None) };
     let Facts { scalar, item_size, ptr, shape, strides, place, is_read_only, stream } = facts;
-    let scalar = scalar.map(crate::types::scalar_name);
+    let scalar = scalar.map(frontend::scalar_name);
     let place = place.name();
     let items = (scalar, item_size, ptr, shape, strides, place, is_read_only, stream);
     items.into_pyobject(py).map(Some)

@@ -3,8 +3,8 @@
 //! In: what `gridstride._types` writes down for an annotation, ("array", ("any",), 2). Out: a [`TypePattern`], its name
 //! in messages, and whether a type fits it.
 
-use crate::types::{PyIrType, scalar_name, user_name};
-use frontend::TypePattern;
+use crate::types::{PyIrType, user_name};
+use frontend::{TypePattern, scalar_name};
 use ir::{Class, Scalar, Type, TypeKind};
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;

@@ -1,5 +1,6 @@
 //! `Type`: the IR's types as Python objects, and their names in messages.
 
+use frontend::scalar_name;
 use ir::{Scalar, StructType, TypeKind};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -167,25 +168,6 @@ pub(crate) fn inner_shape(ty: ir::Type) -> Vec<u32> {
         TypeKind::Quat(_) => vec![4],
         TypeKind::Transform(_) => vec![7],
         _ => vec![],
-    }
-}
-
-/// What users call a scalar type.
-pub(crate) fn scalar_name(scalar: Scalar) -> &'static str {
-    match scalar {
-        Scalar::Bool => "bool",
-        Scalar::I8 => "int8",
-        Scalar::I16 => "int16",
-        Scalar::I32 => "int32",
-        Scalar::I64 => "int64",
-        Scalar::U8 => "uint8",
-        Scalar::U16 => "uint16",
-        Scalar::U32 => "uint32",
-        Scalar::U64 => "uint64",
-        Scalar::F16 => "float16",
-        Scalar::BF16 => "bfloat16",
-        Scalar::F32 => "float32",
-        Scalar::F64 => "float64",
     }
 }
 

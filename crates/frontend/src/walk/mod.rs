@@ -40,6 +40,7 @@ mod unroll;
 pub(crate) use lower::{Lower, Reported};
 pub(crate) use operand::Operand;
 pub(crate) use pattern::library_type;
+pub use pattern::scalar_name;
 pub(crate) use unit::Unit;
 
 use crate::{Host, Lowered, ObjectId, Options, Rejected};

@@ -32,8 +32,8 @@ pub(crate) fn matches(pattern: &TypePattern, ty: Type) -> bool {
     }
 }
 
-/// `float32`, `int32`, `bool`.
-fn scalar_name(scalar: Scalar) -> &'static str {
+/// What users call a scalar type: `float32`, `int32`, `bool`.
+pub fn scalar_name(scalar: Scalar) -> &'static str {
     match scalar {
         Scalar::Bool => "bool",
         Scalar::I8 => "int8",
