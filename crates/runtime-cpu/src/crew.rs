@@ -6,8 +6,8 @@
 
 use runtime::{EntryPoint, Fault, LaunchBounds};
 use std::cell::UnsafeCell;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
@@ -71,6 +71,12 @@ struct Shared {
     next: AtomicI64,
     /// Workers that have joined the job.
     n_joined: AtomicU32,
+    /// All workers, once they have started.
+    workers: OnceLock<Box<[Worker]>>,
+    /// The job is worth workers below this number.
+    n_wanted: AtomicUsize,
+    /// The next worker that nobody has looked after.
+    next_asleep: AtomicUsize,
     stops: AtomicBool,
 }
 
@@ -86,11 +92,13 @@ struct Worker {
 }
 
 impl Worker {
-    /// Returns at once where the worker is awake.
-    fn wake(&self) {
-        if self.sleeps.swap(false, Ordering::SeqCst) {
+    /// Wakes it if it sleeps, and says whether it did. One that is awake costs nothing.
+    fn wake(&self) -> bool {
+        let sleeps = self.sleeps.swap(false, Ordering::SeqCst);
+        if sleeps {
             self.thread.unpark();
         }
+        sleeps
     }
 }
 
@@ -99,7 +107,6 @@ pub(crate) struct Crew {
     /// How many workers were asked for; fewer where the system refused to start them.
     pub(crate) wanted: usize,
     shared: Arc<Shared>,
-    workers: Vec<Worker>,
     /// Jobs in a row that workers would have been welcome to, had they been awake.
     n_missed: AtomicU32,
     handles: Vec<JoinHandle<()>>,
@@ -112,19 +119,24 @@ impl Crew {
             job: UnsafeCell::new(None),
             next: AtomicI64::new(0),
             n_joined: AtomicU32::new(0),
+            workers: OnceLock::new(),
+            n_wanted: AtomicUsize::new(0),
+            next_asleep: AtomicUsize::new(0),
             stops: AtomicBool::new(false),
         });
         let n_missed = AtomicU32::new(0);
-        let mut crew = Crew { wanted: n_workers, shared, workers: Vec::new(), n_missed, handles: Vec::new() };
+        let mut crew = Crew { wanted: n_workers, shared, n_missed, handles: Vec::new() };
+        let mut workers = Vec::new();
         for _ in 0..n_workers.min(MAX_WORKERS) {
             let (shared, sleeps) = (crew.shared.clone(), Arc::new(AtomicBool::new(false)));
             let its_sleeps = sleeps.clone();
             let builder = std::thread::Builder::new().name("gridstride".into()).stack_size(STACK);
             // A system out of threads still has this one.
             let Ok(handle) = builder.spawn(move || work(&shared, &its_sleeps)) else { break };
-            crew.workers.push(Worker { thread: handle.thread().clone(), sleeps });
+            workers.push(Worker { thread: handle.thread().clone(), sleeps });
             crew.handles.push(handle);
         }
+        crew.shared.workers.get_or_init(|| workers.into());
         crew
     }
 
@@ -139,20 +151,14 @@ impl Crew {
         unsafe { *shared.job.get() = Some(*job) };
         shared.next.store(first, Ordering::Relaxed);
         shared.n_joined.store(0, Ordering::Relaxed);
+        let n_left = usize::try_from(job.n_chunks() - first).unwrap_or(usize::MAX);
+        let n_wanted = if wake { n_left } else { n_left.min(self.n_overdue()) };
+        shared.n_wanted.store(n_wanted, Ordering::Relaxed);
+        shared.next_asleep.store(0, Ordering::Relaxed);
         let number = (shared.state.load(Ordering::Relaxed) & NUMBER).wrapping_add(NEXT_NUMBER);
         // Sequentially consistent, like the sleeper's side: either it sees the job or we see it asleep.
         shared.state.store(number | OPEN, Ordering::SeqCst);
-        let n_left = usize::try_from(job.n_chunks() - first).unwrap_or(usize::MAX);
-        let n_wanted = if wake { n_left } else { n_left.min(self.n_overdue()) };
-        if n_wanted > 0 {
-            for worker in self.workers.iter().take(n_wanted) {
-                worker.wake();
-                // Waking all takes a while on a large machine; the work may be done before.
-                if shared.next.load(Ordering::Relaxed) >= job.n_chunks() {
-                    break;
-                }
-            }
-        }
+        shared.wake_two();
         // SAFETY: the caller's promise.
         unsafe { shared.run_chunks(job) };
         shared.state.fetch_and(!OPEN, Ordering::Relaxed);
@@ -170,7 +176,7 @@ impl Crew {
     /// How many workers to wake for a job that alone is not worth it: one where many such have come in a row, which will
     /// go on. It stays awake as long as they do.
     fn n_overdue(&self) -> usize {
-        let is_missed = self.workers.first().is_some_and(|worker| worker.sleeps.load(Ordering::Relaxed));
+        let is_missed = self.shared.workers().first().is_some_and(|worker| worker.sleeps.load(Ordering::Relaxed));
         let n_missed = if is_missed { self.n_missed.load(Ordering::Relaxed) + 1 } else { 0 };
         let is_overdue = n_missed >= MANY_MISSED;
         self.n_missed.store(if is_overdue { 0 } else { n_missed }, Ordering::Relaxed);
@@ -181,7 +187,7 @@ impl Crew {
 impl Drop for Crew {
     fn drop(&mut self) {
         self.shared.stops.store(true, Ordering::SeqCst);
-        for worker in &self.workers {
+        for worker in self.shared.workers() {
             worker.wake();
         }
         for handle in self.handles.drain(..) {
@@ -192,6 +198,21 @@ impl Drop for Crew {
 }
 
 impl Shared {
+    fn workers(&self) -> &[Worker] {
+        self.workers.get().map_or(&[], |workers| workers)
+    }
+
+    /// Wakes two workers that sleep, if the job wants them. Everybody who joins a job does so: waking takes some
+    /// microseconds each, and the last of many would wait for all before it.
+    fn wake_two(&self) {
+        let wanted = self.n_wanted.load(Ordering::Relaxed).min(self.workers().len());
+        let mut n_woken = 0;
+        while n_woken < 2 && self.next_asleep.load(Ordering::Relaxed) < wanted {
+            let next = self.next_asleep.fetch_add(1, Ordering::Relaxed);
+            n_woken += u32::from(next < wanted && self.workers()[next].wake());
+        }
+    }
+
     /// # Safety
     /// As for [`Job::run`].
     unsafe fn run_chunks(&self, job: &Job) {
@@ -218,6 +239,7 @@ fn work(shared: &Shared, sleeps: &AtomicBool) {
         }
         done = state & NUMBER;
         shared.n_joined.fetch_add(1, Ordering::Relaxed);
+        shared.wake_two();
         // SAFETY: the job was open and now counts this worker, so its launch waits and the cell does not change.
         unsafe {
             if let Some(job) = *shared.job.get() {
