@@ -4,9 +4,10 @@
 //! by adding itself while the job is open; the launching thread closes the job when no chunk is left and waits until
 //! the workers have gone. So nobody touches a job after its launch returned, however late a worker wakes.
 
+use crate::shares::Shares;
 use runtime::{EntryPoint, Fault, LaunchBounds};
 use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
@@ -67,8 +68,8 @@ struct Shared {
     /// Number of the job, `OPEN`, count of workers in it.
     state: AtomicU64,
     job: UnsafeCell<Option<Job>>,
-    /// The next chunk that nobody has.
-    next: AtomicI64,
+    /// The chunks that nobody has. The caller's share is the first, then come those of the workers.
+    shares: Shares,
     /// Workers that have joined the job.
     n_joined: AtomicU32,
     /// All workers, once they have started.
@@ -117,7 +118,7 @@ impl Crew {
         let shared = Arc::new(Shared {
             state: AtomicU64::new(0),
             job: UnsafeCell::new(None),
-            next: AtomicI64::new(0),
+            shares: Shares::new(n_workers.min(MAX_WORKERS) + 1),
             n_joined: AtomicU32::new(0),
             workers: OnceLock::new(),
             n_wanted: AtomicUsize::new(0),
@@ -127,12 +128,12 @@ impl Crew {
         let n_missed = AtomicU32::new(0);
         let mut crew = Crew { wanted: n_workers, shared, n_missed, handles: Vec::new() };
         let mut workers = Vec::new();
-        for _ in 0..n_workers.min(MAX_WORKERS) {
+        for own in 1..=n_workers.min(MAX_WORKERS) {
             let (shared, sleeps) = (crew.shared.clone(), Arc::new(AtomicBool::new(false)));
             let its_sleeps = sleeps.clone();
             let builder = std::thread::Builder::new().name("gridstride".into()).stack_size(STACK);
             // A system out of threads still has this one.
-            let Ok(handle) = builder.spawn(move || work(&shared, &its_sleeps)) else { break };
+            let Ok(handle) = builder.spawn(move || work(&shared, &its_sleeps, own)) else { break };
             workers.push(Worker { thread: handle.thread().clone(), sleeps });
             crew.handles.push(handle);
         }
@@ -149,7 +150,7 @@ impl Crew {
         let shared = &*self.shared;
         // SAFETY: no job is open and no worker is in one, so nobody reads the cell.
         unsafe { *shared.job.get() = Some(*job) };
-        shared.next.store(first, Ordering::Relaxed);
+        shared.shares.deal(first..job.n_chunks());
         shared.n_joined.store(0, Ordering::Relaxed);
         let n_left = usize::try_from(job.n_chunks() - first).unwrap_or(usize::MAX);
         let n_wanted = if wake { n_left } else { n_left.min(self.n_overdue()) };
@@ -160,7 +161,7 @@ impl Crew {
         shared.state.store(number | OPEN, Ordering::SeqCst);
         shared.wake_two();
         // SAFETY: the caller's promise.
-        unsafe { shared.run_chunks(job) };
+        unsafe { shared.run_chunks(job, 0) };
         shared.state.fetch_and(!OPEN, Ordering::Relaxed);
         let mut rounds = 0u32;
         while shared.state.load(Ordering::Acquire) & COUNT != 0 {
@@ -213,22 +214,20 @@ impl Shared {
         }
     }
 
+    /// Runs chunks until none is left, those of the thread's own share first.
+    ///
     /// # Safety
     /// As for [`Job::run`].
-    unsafe fn run_chunks(&self, job: &Job) {
-        let n_chunks = job.n_chunks();
-        loop {
-            let first = self.next.fetch_add(job.batch, Ordering::Relaxed);
-            if first >= n_chunks {
-                return;
-            }
-            // SAFETY: the caller's promise; the chunk number is below `n_chunks`.
-            unsafe { job.run(job.start(first), job.start(first + job.batch)) };
+    unsafe fn run_chunks(&self, job: &Job, own: usize) {
+        let mut at = own;
+        while let Some(chunks) = self.shares.take(own, &mut at, job.batch) {
+            // SAFETY: the caller's promise; the chunk numbers are below `n_chunks`.
+            unsafe { job.run(job.start(chunks.start), job.start(chunks.end)) };
         }
     }
 }
 
-fn work(shared: &Shared, sleeps: &AtomicBool) {
+fn work(shared: &Shared, sleeps: &AtomicBool, own: usize) {
     // No job has this number.
     let mut done = u64::MAX;
     loop {
@@ -243,7 +242,7 @@ fn work(shared: &Shared, sleeps: &AtomicBool) {
         // SAFETY: the job was open and now counts this worker, so its launch waits and the cell does not change.
         unsafe {
             if let Some(job) = *shared.job.get() {
-                shared.run_chunks(&job);
+                shared.run_chunks(&job, own);
             }
         }
         shared.state.fetch_sub(1, Ordering::Release);

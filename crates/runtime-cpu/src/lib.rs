@@ -5,7 +5,8 @@
 //!
 //! The caller takes part. It runs the first chunks alone, measuring; only work that is worth the hand-off is opened to
 //! the workers, and only long work wakes those that sleep. So a small launch costs no more than a call, whatever the
-//! kernel. Workers spin for a moment after a launch, since launches come in series, and then park.
+//! kernel. Each thread begins with a share of its own, the same in every launch of a series, for the sake of its core's
+//! caches. Workers spin for a moment after a launch, since launches come in series, and then park.
 //!
 //! ```
 //! use runtime::{Fault, LaunchBounds};
@@ -27,6 +28,7 @@ mod crew;
 mod forks;
 mod grid;
 mod pace;
+mod shares;
 mod watch;
 
 pub use grid::{GridError, MAX_GRID};
