@@ -19,6 +19,7 @@
 mod atomic;
 mod cases;
 mod control;
+mod cubed_roots;
 mod explain;
 mod loops;
 mod memory;
@@ -191,8 +192,8 @@ impl<'c> Lowering<'c, '_> {
         if inst.op == Op::WrapIndex {
             return self.wide_wrap(inst);
         }
-        if self.is_soft_root(id) {
-            return self.soft_root(inst);
+        if let Some(lanes) = self.estimated(id, inst)? {
+            return Ok(lanes);
         }
         self.gang_mut()?.is_wide = true;
         let done = self.scalar_inst(id);

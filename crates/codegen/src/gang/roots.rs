@@ -62,7 +62,15 @@ impl<'c> Lowering<'c, '_> {
         is_here && self.gang.as_ref().is_some_and(|gang| gang.roots.contains(&id) && !gang.divides_roots)
     }
 
-    pub(super) fn soft_root(&mut self, inst: &Inst) -> Result<Lowered<'c>> {
+    /// The result of an instruction that starts from the processor's estimate of a root.
+    pub(super) fn estimated(&mut self, id: InstId, inst: &Inst) -> Result<Option<Lowered<'c>>> {
+        if self.is_soft_root(id) {
+            return self.soft_root(inst).map(Some);
+        }
+        self.cubed_root(inst).map(|r| self.by_cubed_root(inst, r)).transpose()
+    }
+
+    fn soft_root(&mut self, inst: &Inst) -> Result<Lowered<'c>> {
         let leaves = self.widened(inst.operands[0])?;
         let roots = leaves.into_iter().map(|leaf| Ok(self.soft_root_lanes(as_float(leaf)?)?.into()));
         Ok(Lowered::Leaves(roots.collect::<Result<_>>()?))
@@ -72,13 +80,7 @@ impl<'c> Lowering<'c, '_> {
         let b = &self.builder;
         let lanes = as_lanes(x).get_type();
         let half = x.get_type().const_float(0.5);
-        let all = self.ctx.i16_type().const_all_ones();
-        let estimate = self.call(
-            "llvm.x86.avx512.rsqrt14.ps.512",
-            &[],
-            &[as_lanes(x).into(), lanes.const_zero().into(), all.into()],
-        )?;
-        let y = as_float(estimate.try_as_basic_value().unwrap_basic())?;
+        let y = self.estimate_root(x)?;
         let fma = |x, y, z| self.intrinsic("llvm.fma", &[x, y, z]);
         let minus = |x: FloatValue<'c>| b.build_float_neg(x, "");
         let (s, h) = (b.build_float_mul(x, y, "")?, b.build_float_mul(y, half, "")?);
@@ -102,5 +104,13 @@ impl<'c> Lowering<'c, '_> {
         let phi = b.build_phi(lanes, "")?;
         phi.add_incoming(&[(&as_lanes(root), from), (&as_lanes(slow), odd)]);
         as_float(phi.as_basic_value())
+    }
+    /// The processor's estimate of 1 / √x, off by less than 2^-14.
+    pub(super) fn estimate_root(&self, x: FloatValue<'c>) -> Result<FloatValue<'c>> {
+        let lanes = as_lanes(x);
+        let all = self.ctx.i16_type().const_all_ones();
+        let args = [lanes.into(), lanes.get_type().const_zero().into(), all.into()];
+        let estimate = self.call("llvm.x86.avx512.rsqrt14.ps.512", &[], &args)?;
+        as_float(estimate.try_as_basic_value().unwrap_basic())
     }
 }

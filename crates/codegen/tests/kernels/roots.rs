@@ -3,7 +3,7 @@
 use crate::gangs::check;
 use crate::launch::{Packed, array1, kernel, run_with};
 use codegen::{CpuOptions, Gang};
-use ir::{Attr, Module, Op, Type};
+use ir::{Attr, FuncRef, Module, Op, Scalar, Type};
 
 fn roots() -> Module {
     let array = array1(Type::f32());
@@ -100,5 +100,35 @@ fn roots_of_loops_that_meet_the_threads() {
                return
              }}"
         ));
+    }
+}
+
+#[test]
+fn quotients_by_cubes_of_roots_under_fast_math() {
+    let array = array1(Type::f32());
+    let mut module = kernel(&[array, array], |b| {
+        let i = b.push1(Op::Tid, &[], Attr::Index(0), Type::i64());
+        let (x, y) = (b.param(0), b.param(1));
+        let xi = b.load(x, &[i], &[], &[]);
+        let root = b.unary(Op::Sqrt, xi);
+        let product = b.binary(Op::Mul, xi, root);
+        let three = b.float(Scalar::F32, 3.0);
+        let pull = b.binary(Op::Div, three, product);
+        b.store(y, &[i], &[], &[], pull);
+    });
+    module.fast_math = true;
+    let mut x: Vec<f32> = (0..1 << 16).map(|k| f32::from_bits(0x3f80_0000 + 257 * k)).collect();
+    let (n, mut y) = (x.len() as i64, vec![0f32; x.len()]);
+    let options = CpuOptions { contiguous: true, gang: Gang::Width(16), ..CpuOptions::default() };
+    run_with(&module, &options, &[n], &Packed::default().array(&mut x, &[n]).array(&mut y, &[n]), 1);
+    for (x, y) in x.iter().zip(&y) {
+        let expected = 3.0 / f64::from(*x).powf(1.5);
+        let error = (f64::from(*y) - expected).abs() / expected;
+        assert!(error < 2.5 * f64::from(f32::EPSILON), "{x}: {y}, not {expected}");
+    }
+    if codegen::host_target()[2].contains("+avx512f") {
+        let text = codegen::assembly(&module, FuncRef(0), &options).unwrap();
+        let gang = text.split("vrsqrt14ps").nth(1).unwrap().split("vmovups").next().unwrap();
+        assert_eq!(["vmulps", "\tvf", "div", "sqrt"].map(|op| gang.matches(op).count()), [4, 1, 0, 0], "{gang}");
     }
 }
