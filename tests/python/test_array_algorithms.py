@@ -154,6 +154,8 @@ def test_runs(rng, dtype):
         np.testing.assert_array_equal(run_values.numpy()[: len(begins)], values[begins])
         np.testing.assert_array_equal(lengths.numpy()[: len(begins)], np.diff(np.append(begins, n)))
     assert wp.utils.runlength_encode(x, run_values, lengths, value_count=0) == 0
+    wp.utils.runlength_encode(x, run_values, lengths, count, value_count=0)
+    assert count.numpy()[0] == 0
 
 
 def test_casts(rng):
@@ -205,6 +207,8 @@ def test_the_kernels_for_gpus_elsewhere(rng, place):
     encode_runs(runs, run_values, lengths, count, n, device)
     assert count.numpy()[0] == -(-n // 7)
     assert (lengths.numpy()[: n // 7] == 7).all()
+    encode_runs(runs, run_values, lengths, count, 0, device)
+    assert count.numpy()[0] == 0
 
 
 def test_a_launch_over_blocks_is_in_order_with_others():

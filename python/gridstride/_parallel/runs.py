@@ -5,35 +5,39 @@ from __future__ import annotations
 from typing import Any
 
 from gridstride import _parallel, _types
-from gridstride._parallel.scan import ALL, ROWS, SPAN, TILE, WARPS, scan
+from gridstride._parallel.scan import ALL, ROWS, SPAN, THREADS, TILE, WARPS, scan
 from gridstride.numba import cuda, int32
 
 
 def encode_runs(values: Any, run_values: Any, run_lengths: Any, run_count: Any, n: int, device: Any) -> None:
     """Writes each run's value and length, and to `run_count` how many there are."""
+    if n == 0:
+        run_count.zero_()
+        return
     n_tiles = _parallel.blocks(n, TILE)
     counts, starts = (_parallel.temporary(size, _types.int32, device) for size in (n_tiles, n))
     _parallel.run(count_runs, n_tiles, device, values, counts, n)
     scan(counts, counts, False, device)
     _parallel.run(begin_runs, n_tiles, device, values, counts, run_values, starts, run_count, n)
-    _parallel.run(measure_runs, _parallel.blocks(n), device, starts, run_count, run_lengths, n)
-
-
-@cuda.jit(device=True)
-def begins(values, i, n):
-    """Whether a run begins at `i`."""
-    return i < n and (i == 0 or values[i] != values[i - 1])
+    _parallel.run(measure_runs, n_tiles, device, starts, run_count, run_lengths, n)
 
 
 @cuda.jit
 def count_runs(values, counts, n):
     """How many runs begin in each tile."""
     warps = cuda.shared.array(WARPS, dtype=int32)
+    own, before = cuda.local.array(ROWS, dtype=values.dtype), cuda.local.array(ROWS, dtype=values.dtype)
     thread = cuda.threadIdx.x
     first = cuda.blockIdx.x * TILE + thread // 32 * SPAN + thread % 32
     total = int32(0)
+    # All reads first: they are under way together.
     for k in range(ROWS):
-        total += cuda.popc(cuda.ballot_sync(ALL, begins(values, first + 32 * k, n)))
+        i = first + 32 * k
+        own[k] = values[min(i, n - 1)]
+        before[k] = values[max(min(i, n) - 1, 0)]
+    for k in range(ROWS):
+        i = first + 32 * k
+        total += cuda.popc(cuda.ballot_sync(ALL, i < n and (i == 0 or own[k] != before[k])))
     if thread % 32 == 0:
         warps[thread // 32] = total
     cuda.syncthreads()
@@ -48,12 +52,18 @@ def begin_runs(values, counts, run_values, starts, run_count, n):
     """Each run's value and where it begins, at its number."""
     warps = cuda.shared.array(WARPS, dtype=int32)
     votes = cuda.local.array(ROWS, dtype=int32)
+    own, before = cuda.local.array(ROWS, dtype=values.dtype), cuda.local.array(ROWS, dtype=values.dtype)
     thread = cuda.threadIdx.x
     lane, warp = thread % 32, thread // 32
     first = cuda.blockIdx.x * TILE + warp * SPAN + lane
     total = int32(0)
     for k in range(ROWS):
-        votes[k] = cuda.ballot_sync(ALL, begins(values, first + 32 * k, n))
+        i = first + 32 * k
+        own[k] = values[min(i, n - 1)]
+        before[k] = values[max(min(i, n) - 1, 0)]
+    for k in range(ROWS):
+        i = first + 32 * k
+        votes[k] = cuda.ballot_sync(ALL, i < n and (i == 0 or own[k] != before[k]))
         total = int32(total + cuda.popc(votes[k]))
     if lane == 0:
         warps[warp] = total
@@ -66,7 +76,7 @@ def begin_runs(values, counts, run_values, starts, run_count, n):
         i = first + 32 * k
         here = int32(number + cuda.popc(votes[k] & cuda.lanemask_lt()))
         if (votes[k] >> lane) & 1:
-            run_values[here] = values[i]
+            run_values[here] = own[k]
             starts[here] = i
         number = int32(number + cuda.popc(votes[k]))
         if i == n - 1:
@@ -76,6 +86,15 @@ def begin_runs(values, counts, run_values, starts, run_count, n):
 @cuda.jit
 def measure_runs(starts, run_count, run_lengths, n):
     """Each run's length: to where the next begins."""
-    i = cuda.grid(1)
-    if i < run_count[0]:
-        run_lengths[i] = (starts[i + 1] if i + 1 < run_count[0] else n) - starts[i]
+    own, after = cuda.local.array(ROWS, dtype=int32), cuda.local.array(ROWS, dtype=int32)
+    count = run_count[0]
+    first = cuda.blockIdx.x * TILE + cuda.threadIdx.x
+    if first < count:
+        for k in range(ROWS):
+            i = first + k * THREADS
+            own[k] = starts[min(i, count - 1)]
+            after[k] = starts[i + 1] if i + 1 < count else n
+        for k in range(ROWS):
+            i = first + k * THREADS
+            if i < count:
+                run_lengths[i] = after[k] - own[k]

@@ -4,7 +4,8 @@ A pass counts the digits of each tile, scans the counts, and puts every key wher
 digits say. Within a tile the keys go through shared memory first, so that neighbors are written together. Floats are
 sorted by bits that order as they do: every NaN last, the two zeros equal.
 
-    Merrill & Grimshaw, "High Performance and Scalable Radix Sorting" (2011).
+    Merrill & Grimshaw, "High Performance and Scalable Radix Sorting" (2011). That lanes find their equals by one bit
+    each in a word of shared memory is from Adinets & Merrill, "Onesweep" (2022), section 4.3.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def _digits(size: int, kind: str) -> Any:
 
     @cuda.jit(device=True)
     def digit(key, first, mask):
-        return int32((ordered(key) >> Key(first)) & Key(mask))
+        return uint32((ordered(key) >> Key(first)) & Key(mask))
 
     return digit
 
@@ -129,46 +130,49 @@ def _scatter(key_size: int, value_size: int, kind: str, items: int) -> Any:
     TILE = THREADS * items
     digit = _digits(key_size, kind)
 
-    @cuda.jit
+    # Three blocks hide each other's waits; more would spill registers.
+    @cuda.jit(launch_bounds=(THREADS, 3))
     def scatter(keys, values, out_keys, out_values, starts, n, first, mask):
         """Puts a tile's keys and values where they belong. Warps take pieces of the tile, lanes neighbors."""
-        seen = cuda.shared.array((WARPS, DIGITS), dtype=int32)
+        seen = cuda.shared.array(WARPS * DIGITS, dtype=int32)
         sums = cuda.shared.array(WARPS, dtype=int32)
         offsets = cuda.shared.array(DIGITS, dtype=int32)
+        # Until keys move: for each warp and digit, which lanes have it.
         moved_keys = cuda.shared.array(TILE, dtype=Key)
         moved_values = cuda.shared.array(TILE, dtype=Value)
         own = cuda.local.array(items, dtype=Key)
-        places = cuda.local.array(items, dtype=int32)
-        thread, tile = cuda.threadIdx.x, cuda.blockIdx.x
-        lane, warp = thread % 32, thread // 32
-        begin = tile * TILE + warp * 32 * items + lane
-        # All reads first: they are under way together.
+        places = cuda.local.array(items, dtype=uint32)
+        thread, tile = uint32(cuda.threadIdx.x), cuda.blockIdx.x
+        lane, row = uint32(thread % 32), uint32(thread // 32 * DIGITS)
+        n_here = uint32(min(n - tile * TILE, TILE))
+        begin, piece = tile * TILE, uint32(thread // 32 * (32 * items) + lane)
+        # All reads first: they are under way together. What is past the end has the last digit, after all others.
         for k in range(items):
-            own[k] = keys[begin + k * 32] if begin + k * 32 < n else Key(0)
+            own[k] = keys[begin + piece + k * 32] if piece + uint32(k * 32) < n_here else Key(0)
         for k in range(WARPS):
-            seen[k, thread] = 0
+            seen[uint32(k * DIGITS) + thread] = 0
+            moved_keys[uint32(k * DIGITS) + thread] = Key(0)
         cuda.syncthreads()
-        # Ranks among equal digits of the warp's piece. What is past the end has the last digit, after all others.
+        # Ranks among equal digits of the warp's piece.
         for k in range(items):
-            mine = digit(own[k], first, mask) if begin + k * 32 < n else int32(mask)
-            equal = uint32(ALL)
-            for bit in range(BITS):
-                is_set = ((mine >> bit) & 1) == 1
-                votes = cuda.ballot_sync(ALL, is_set)
-                equal = uint32(equal & uint32(votes if is_set else ~votes))
+            mine = digit(own[k], first, mask) if piece + uint32(k * 32) < n_here else uint32(mask)
+            place = uint32(row + mine)
+            cuda.atomic.or_(moved_keys, place, Key(Key(1) << Key(lane)))
+            cuda.syncwarp()
+            equal, before = uint32(moved_keys[place]), seen[place]
+            cuda.syncwarp()
             rank = cuda.popc(equal & cuda.lanemask_lt())
-            before = seen[warp, mine]
-            cuda.syncwarp()
             if rank == 0:
-                seen[warp, mine] = int32(before + cuda.popc(equal))
+                seen[place] = int32(before + cuda.popc(equal))
+                moved_keys[place] = Key(0)
             cuda.syncwarp()
-            places[k] = int32(before + rank)
+            places[k] = uint32((uint32(before + rank) << uint32(BITS)) | mine)
         cuda.syncthreads()
         # Thread d has digit d: where it begins in each warp's piece, and in the tile.
         total = int32(0)
         for k in range(WARPS):
-            here = seen[k, thread]
-            seen[k, thread] = total
+            here = seen[uint32(k * DIGITS) + thread]
+            seen[uint32(k * DIGITS) + thread] = total
             total = int32(total + here)
         scanned = total
         for step in range(5):
@@ -176,27 +180,27 @@ def _scatter(key_size: int, value_size: int, kind: str, items: int) -> Any:
             if lane >= 1 << step:
                 scanned = int32(scanned + other)
         if lane == 31:
-            sums[warp] = scanned
+            sums[thread // 32] = scanned
         cuda.syncthreads()
         start = int32(scanned - total)
         for k in range(WARPS):
-            if k < warp:
+            if k < thread // 32:
                 start = int32(start + sums[k])
         for k in range(WARPS):
-            seen[k, thread] += start
+            seen[uint32(k * DIGITS) + thread] += start
         offsets[thread] = starts[thread * cuda.gridDim.x + tile] - start
         cuda.syncthreads()
         for k in range(items):
-            if begin + k * 32 < n:
-                place = int32(places[k] + seen[warp, digit(own[k], first, mask)])
+            if piece + uint32(k * 32) < n_here:
+                place = uint32((places[k] >> uint32(BITS)) + uint32(seen[row + (places[k] & uint32(DIGITS - 1))]))
                 moved_keys[place] = own[k]
-                moved_values[place] = values[begin + k * 32]
+                moved_values[place] = values[begin + piece + k * 32]
         cuda.syncthreads()
         for k in range(items):
-            place = k * THREADS + thread
-            if tile * TILE + place < n:
+            place = uint32(thread + uint32(k * THREADS))
+            if place < n_here:
                 key = moved_keys[place]
-                target = offsets[digit(key, first, mask)] + place
+                target = uint32(uint32(offsets[digit(key, first, mask)]) + place)
                 out_keys[target] = key
                 out_values[target] = moved_values[place]
 

@@ -10,12 +10,12 @@ import functools
 from typing import Any
 
 from gridstride import _parallel, _types
-from gridstride.numba import cuda, float64, int64, uint64
+from gridstride.numba import cuda, float64, int32, int64, uint64
 
 THREADS = _parallel.THREADS
 # Numbers that are worth a block, and most blocks of a sum that is cut.
 PART = 1 << 14
-MOST_PARTS = 1024
+MOST_PARTS = 1 << 14
 # Rows of a warp at a time.
 ROWS = 4
 
@@ -32,7 +32,7 @@ def sums(factors: Any, out: Any, extents: tuple[int, int, int], count: int, devi
     target = out if n_parts == 1 else _parallel.temporary(outer * n_parts * inner, total, device)
     _add_up(factors, target, (outer, middle, inner), count, per_part, device)
     if n_parts > 1:
-        _add_up([target], out, (outer, n_parts, inner), n_parts, n_parts, device)
+        sums([target], out, (outer, n_parts, inner), n_parts, device)
 
 
 def wide(dtype: Any) -> Any:
@@ -70,10 +70,10 @@ def _kernels(n_factors: int, kind: str) -> tuple[Any, Any, Any]:
     @cuda.jit(device=True)
     def eight(x, y, i, step):
         """Eight terms, so that as many reads are under way."""
-        a = term(x, y, i) + term(x, y, i + step)
-        b = term(x, y, i + 2 * step) + term(x, y, i + 3 * step)
-        c = term(x, y, i + 4 * step) + term(x, y, i + 5 * step)
-        d = term(x, y, i + 6 * step) + term(x, y, i + 7 * step)
+        two, four = i + step + step, i + uint64(4) * step
+        six = four + step + step
+        a, b = term(x, y, i) + term(x, y, i + step), term(x, y, two) + term(x, y, two + step)
+        c, d = term(x, y, four) + term(x, y, four + step), term(x, y, six) + term(x, y, six + step)
         return (a + b) + (c + d)
 
     @cuda.jit
@@ -100,15 +100,16 @@ def _kernels(n_factors: int, kind: str) -> tuple[Any, Any, Any]:
         which, part = cuda.blockIdx.x // n_blocks, cuda.blockIdx.y
         k = cuda.blockIdx.x % n_blocks * THREADS + cuda.threadIdx.x
         if k < inner:
-            i = (which * middle + part * per_part) * inner + k
-            stop = (which * middle + min((part + 1) * per_part, count)) * inner
+            i = uint64((which * middle + part * per_part) * inner + k)
+            stop = uint64((which * middle + min((part + 1) * per_part, count)) * inner)
+            stride = uint64(inner)
             total = Total(0)
-            while i + 7 * inner < stop:
-                total += eight(x, y, i, inner)
-                i += 8 * inner
+            while i + uint64(7) * stride < stop:
+                total += eight(x, y, i, stride)
+                i += uint64(8) * stride
             while i < stop:
                 total += term(x, y, i)
-                i += inner
+                i += stride
             out[(which * cuda.gridDim.y + part) * inner + k] = total
 
     @cuda.jit
@@ -116,29 +117,31 @@ def _kernels(n_factors: int, kind: str) -> tuple[Any, Any, Any]:
         """A block a part: its threads hold as many rows of `inner` columns as they can."""
         held = cuda.shared.array(THREADS, dtype=Total)
         thread, part = cuda.threadIdx.x, cuda.blockIdx.y
-        n_rows = THREADS // inner
-        step = n_rows * inner
+        columns = int32(inner)
+        n_rows = int32(THREADS // columns)
+        step = int32(n_rows * columns)
         first = cuda.blockIdx.x * middle
-        i = (first + part * per_part) * inner + thread
-        stop = (first + min((part + 1) * per_part, count)) * inner
+        i = uint64((first + part * per_part) * inner + thread)
+        stop = uint64((first + min((part + 1) * per_part, count)) * inner)
+        stride = uint64(step)
         total = Total(0)
         if thread < step:
-            while i + 7 * step < stop:
-                total += eight(x, y, i, step)
-                i += 8 * step
+            while i + uint64(7) * stride < stop:
+                total += eight(x, y, i, stride)
+                i += uint64(8) * stride
             while i < stop:
                 total += term(x, y, i)
-                i += step
+                i += stride
         held[thread] = total
         cuda.syncthreads()
-        row = thread // inner
+        row = int32(thread // columns)
         while n_rows > 1:
-            half = (n_rows + 1) // 2
+            half = int32((n_rows + 1) // 2)
             if row + half < n_rows:
-                held[thread] += held[thread + half * inner]
+                held[thread] += held[thread + int32(half * columns)]
             cuda.syncthreads()
             n_rows = half
-        if thread < inner:
+        if thread < columns:
             out[(cuda.blockIdx.x * cuda.gridDim.y + part) * inner + thread] = held[thread]
 
     return sum_rows, sum_columns, sum_narrow
