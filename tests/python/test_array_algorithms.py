@@ -183,7 +183,7 @@ def add_one(x: wp.array(dtype=float)):
 def test_the_kernels_for_gpus_elsewhere(rng, place):
     """The interpreter says what they mean, and the CPU's blocks run them too."""
     device = wp.get_device(place)
-    n = TILE + 300 if place == "cpu" else 300
+    n = 40 * TILE + 300 if place == "cpu" else 300
     ints = rng.integers(-9, 9, n).astype(np.int32)
     x, out = wp.array(ints), wp.zeros(n, dtype=int)
     scan(x, out, True, device)
