@@ -22,22 +22,21 @@ def encode_runs(values: Any, run_values: Any, run_lengths: Any, run_count: Any, 
     _parallel.run(measure_runs, n_tiles, device, starts, run_count, run_lengths, n)
 
 
+@cuda.jit(device=True)
+def begins(values, i, n):
+    """Whether a run begins at `i`."""
+    return i < n and (i == 0 or values[i] != values[i - 1])
+
+
 @cuda.jit
 def count_runs(values, counts, n):
     """How many runs begin in each tile."""
     warps = cuda.shared.array(WARPS, dtype=int32)
-    own, before = cuda.local.array(ROWS, dtype=values.dtype), cuda.local.array(ROWS, dtype=values.dtype)
     thread = cuda.threadIdx.x
     first = cuda.blockIdx.x * TILE + thread // 32 * SPAN + thread % 32
     total = int32(0)
-    # All reads first: they are under way together.
     for k in range(ROWS):
-        i = first + 32 * k
-        own[k] = values[min(i, n - 1)]
-        before[k] = values[max(min(i, n) - 1, 0)]
-    for k in range(ROWS):
-        i = first + 32 * k
-        total += cuda.popc(cuda.ballot_sync(ALL, i < n and (i == 0 or own[k] != before[k])))
+        total += cuda.popc(cuda.ballot_sync(ALL, begins(values, first + 32 * k, n)))
     if thread % 32 == 0:
         warps[thread // 32] = total
     cuda.syncthreads()
@@ -52,18 +51,12 @@ def begin_runs(values, counts, run_values, starts, run_count, n):
     """Each run's value and where it begins, at its number."""
     warps = cuda.shared.array(WARPS, dtype=int32)
     votes = cuda.local.array(ROWS, dtype=int32)
-    own, before = cuda.local.array(ROWS, dtype=values.dtype), cuda.local.array(ROWS, dtype=values.dtype)
     thread = cuda.threadIdx.x
     lane, warp = thread % 32, thread // 32
     first = cuda.blockIdx.x * TILE + warp * SPAN + lane
     total = int32(0)
     for k in range(ROWS):
-        i = first + 32 * k
-        own[k] = values[min(i, n - 1)]
-        before[k] = values[max(min(i, n) - 1, 0)]
-    for k in range(ROWS):
-        i = first + 32 * k
-        votes[k] = cuda.ballot_sync(ALL, i < n and (i == 0 or own[k] != before[k]))
+        votes[k] = cuda.ballot_sync(ALL, begins(values, first + 32 * k, n))
         total = int32(total + cuda.popc(votes[k]))
     if lane == 0:
         warps[warp] = total
@@ -76,7 +69,7 @@ def begin_runs(values, counts, run_values, starts, run_count, n):
         i = first + 32 * k
         here = int32(number + cuda.popc(votes[k] & cuda.lanemask_lt()))
         if (votes[k] >> lane) & 1:
-            run_values[here] = own[k]
+            run_values[here] = values[i]
             starts[here] = i
         number = int32(number + cuda.popc(votes[k]))
         if i == n - 1:

@@ -45,7 +45,7 @@ def wide(dtype: Any) -> Any:
 def _add_up(factors: Any, out: Any, extents: Any, count: int, per_part: int, device: Any) -> None:
     outer, middle, inner = extents
     kind = {_types.float64: "f", _types.int64: "i"}.get(wide(factors[0].dtype), "u")
-    rows, columns, narrow = _kernels(len(factors), kind)
+    rows, columns, narrow = _kernels(len(factors), kind, inner == 1)
     n_parts = _parallel.blocks(count, per_part)
     x, y = factors[0], factors[-1]
     if inner == 1 and n_parts == 1 and outer > 1 and count <= 4 * THREADS:
@@ -59,7 +59,7 @@ def _add_up(factors: Any, out: Any, extents: Any, count: int, per_part: int, dev
 
 
 @functools.cache
-def _kernels(n_factors: int, kind: str) -> tuple[Any, Any, Any]:
+def _kernels(n_factors: int, kind: str, is_flat: bool) -> tuple[Any, Any, Any]:
     Total = {"f": float64, "i": int64, "u": uint64}[kind]
     is_product = n_factors == 2
 
@@ -117,7 +117,7 @@ def _kernels(n_factors: int, kind: str) -> tuple[Any, Any, Any]:
         """A block a part: its threads hold as many rows of `inner` columns as they can."""
         held = cuda.shared.array(THREADS, dtype=Total)
         thread, part = cuda.threadIdx.x, cuda.blockIdx.y
-        columns = int32(inner)
+        columns = int32(1 if is_flat else inner)
         n_rows = int32(THREADS // columns)
         step = int32(n_rows * columns)
         first = cuda.blockIdx.x * middle
