@@ -11,7 +11,13 @@ import gridstride as wp
 
 MODULES = [name for _, name, is_package in pkgutil.iter_modules(wp.__path__, "gridstride.") if not is_package]
 # Packages that are libraries of their own, with their modules.
-for package in ("gridstride.sparse", "gridstride.optim", "gridstride.optim.linear"):
+for package in (
+    "gridstride.cupy",
+    "gridstride.cupyx",
+    "gridstride.sparse",
+    "gridstride.optim",
+    "gridstride.optim.linear",
+):
     path = importlib.import_module(package).__path__
     MODULES += [package, *(name for _, name, is_package in pkgutil.iter_modules(path, package + ".") if not is_package)]
 PRIVATE = [name for name in MODULES if name not in ("gridstride._native", "gridstride.__main__")]

@@ -1,0 +1,94 @@
+"""Arrays in CuPy's style: `import gridstride.cupy as cp`.
+
+    >>> import gridstride.cupy as cp
+    >>> x = cp.arange(5, dtype=cp.float32)
+    >>> 3.0 * x + 1.0
+    array([ 1.,  4.,  7., 10., 13.], dtype=float32)
+
+Every operation is a kernel, on the CPU over all lanes and cores, on a GPU where there is one. Kernels of `numba.cuda`'s
+style and of Warp's take these arrays as they are, and `cp.asarray` theirs, without a copy.
+"""
+
+# ruff: noqa: F401
+from __future__ import annotations
+
+from typing import Any
+
+from numpy import (
+    bool_,
+    complex64,
+    complex128,
+    dtype,
+    e,
+    euler_gamma,
+    finfo,
+    float16,
+    float32,
+    float64,
+    iinfo,
+    inf,
+    int8,
+    int16,
+    int32,
+    int64,
+    intp,
+    nan,
+    newaxis,
+    pi,
+    promote_types,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+    uintp,
+)
+
+from gridstride.cupy import _array, _creation, _indexing, _interop, _mathematics, _reductions, _scans, _shapes, _ufuncs
+from gridstride.cupy._array import ndarray
+from gridstride.cupy._interop import asnumpy, from_dlpack
+from gridstride.cupy._ufuncs import ufunc
+
+_FAMILIES = (_creation, _shapes, _indexing, _reductions, _scans, _mathematics)
+for _family in _FAMILIES:
+    for _name, _value in vars(_family).items():
+        if not _name.startswith("_") and getattr(_value, "__module__", None) == _family.__name__:
+            globals()[_name] = _value
+globals().update(_ufuncs.ALL)
+asanyarray, permute_dims, concat = _creation.asanyarray, _shapes.permute_dims, _shapes.concat
+
+from gridstride.cupy import cuda  # noqa: E402
+from gridstride.cupy.cuda.memory import MemoryPool as _MemoryPool  # noqa: E402
+from gridstride.cupy.cuda.memory import PinnedMemoryPool as _PinnedMemoryPool  # noqa: E402
+
+_pool, _pinned_pool = _MemoryPool(), _PinnedMemoryPool()
+
+
+def get_default_memory_pool() -> Any:
+    """The pool that memory of the device comes from."""
+    return _pool
+
+
+def get_default_pinned_memory_pool() -> Any:
+    """The pool that page-locked memory of the host comes from."""
+    return _pinned_pool
+
+
+def get_array_module(*args: Any) -> Any:
+    """This package where an argument is one of its arrays, else NumPy."""
+    import sys
+
+    import numpy
+
+    return sys.modules[__name__] if any(isinstance(one, ndarray) for one in args) else numpy
+
+
+def is_available() -> bool:
+    """Whether there is a device to run on: always, the CPU where there is no GPU."""
+    return True
+
+
+def isscalar(element: Any) -> bool:
+    """Whether it is a number of the host's."""
+    import numpy
+
+    return bool(numpy.isscalar(element))
