@@ -185,6 +185,8 @@ CONTENDERS = {
     ),
 }
 CACHES = ("XDG_CACHE_HOME", "WARP_CACHE_PATH", "NUMBA_CACHE_DIR")
+# Threads of NumPy's library spin for a while after its import, which the time of the process would count.
+QUIET = {"OPENBLAS_NUM_THREADS": "1"}
 
 
 def program(contender, work):
@@ -195,7 +197,7 @@ def program(contender, work):
 
 def once(folder, file):
     """Runs a program; its import, its first result, and a sum of that."""
-    environment = os.environ | {name: str(folder / "cache") for name in CACHES} | {"HOME": str(folder)}
+    environment = os.environ | {name: str(folder / "cache") for name in CACHES} | {"HOME": str(folder)} | QUIET
     # Python's own cache of modules is full for everyone, as it is from the second import on.
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     environment["PYTHONPYCACHEPREFIX"] = str(Path(tempfile.gettempdir()) / "gridstride-pycache")
@@ -223,7 +225,11 @@ def measure(contender, work, rounds):
 
 def numpy_import():
     code = "import time; t = time.process_time(); import numpy; print((time.process_time() - t) * 1e3)"
-    return float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+    return float(
+        subprocess.run(
+            [sys.executable, "-c", code], env=os.environ | QUIET, capture_output=True, text=True, check=True
+        ).stdout
+    )
 
 
 def main():
