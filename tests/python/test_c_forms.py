@@ -57,7 +57,8 @@ def test_an_array_says_where_it_is():
 def test_a_pointer_reads_elements():
     array = wp.array([outer(), outer()], dtype=Outer)
     assert array.cptr()[1].v[2] == 7.0 and wp.zeros(0, dtype=float).cptr() is None
-    assert wp.array([1.0, 2.5], dtype=float).cptr()[1] == 2.5
+    numbers = wp.array([1.0, 2.5], dtype=float)
+    assert numbers.cptr()[1] == 2.5
 
 
 def test_a_recorded_launch_takes_them():

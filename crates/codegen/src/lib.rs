@@ -37,9 +37,6 @@ pub use x86::{
     symbol, warm_up,
 };
 
-/// Changes with this crate's text: part of the name of cached code.
-pub const FINGERPRINT: &str = env!("CODE_GENERATOR");
-
 /// Why no machine code came out.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {

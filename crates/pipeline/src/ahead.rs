@@ -4,9 +4,9 @@
 //! A file holds the IR, so that nothing of the source is asked again, and the machine code by its [`Key`], as the disk
 //! cache holds it: code that the file lacks, or that is for another processor, is made from the IR.
 //!
-//! Numbers are little-endian u64, text and bytes come after their length; a BLAKE3 checksum of all that follows comes
-//! first, after [`MAGIC`].
+//! A BLAKE3 checksum of all that follows comes first, after [`MAGIC`].
 
+use crate::bytes::{Reader, bytes, number};
 use crate::cache::DiskCache;
 use crate::code::{Specialization, code_key, object};
 use crate::cuda::{self, CudaError, CudaSpecialization, CudaTuning};
@@ -17,7 +17,7 @@ use runtime_cuda::Device;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-const MAGIC: &[u8; 8] = b"GSAOT\0\0\x01";
+const MAGIC: &[u8; 8] = b"GSAOT\0\0\x02";
 
 /// A kernel for one signature and one set of options.
 #[derive(Debug)]
@@ -92,7 +92,7 @@ fn usual(unit: &Unit, rank: u32, sm: u32) -> Vec<CudaSpecialization> {
         tuning: CudaTuning::default(),
     });
     let few = found.map(|special| CudaSpecialization { few_threads: true, ..special });
-    let few = few.into_iter().filter(|&special| cuda::jams(unit, special, sm));
+    let few = few.into_iter().filter(|&special| cuda::jams(unit, special, sm, None));
     found.into_iter().chain(few).collect()
 }
 
@@ -121,7 +121,8 @@ pub fn pack(kernels: &[Compiled]) -> Vec<u8> {
     for Compiled { label, unit, rank, codes } in kernels {
         bytes(&mut out, label.as_bytes());
         number(&mut out, *rank as usize);
-        bytes(&mut out, unit.module.to_string().as_bytes());
+        bytes(&mut out, unit.key().as_bytes());
+        bytes(&mut out, unit.module().to_string().as_bytes());
         unit.indexed.iter().for_each(|&is_indexed| number(&mut out, is_indexed.into()));
         sources(&mut out, unit);
         number(&mut out, codes.len());
@@ -135,7 +136,7 @@ pub fn pack(kernels: &[Compiled]) -> Vec<u8> {
 
 /// The files that a unit's sites lie in, and where in them.
 fn sources(out: &mut Vec<u8>, unit: &Unit) {
-    let mut files: Vec<FileId> = unit.module.sites.iter().map(|site| site.span.file).collect();
+    let mut files: Vec<FileId> = unit.module().sites.iter().map(|site| site.span.file).collect();
     files.sort_unstable();
     files.dedup();
     let known: Vec<_> = files.iter().filter_map(|&id| unit.sources.get(id).map(|file| (id, file))).collect();
@@ -144,21 +145,12 @@ fn sources(out: &mut Vec<u8>, unit: &Unit) {
         bytes(out, file.name.as_bytes());
         bytes(out, file.text.as_bytes());
     }
-    for site in &unit.module.sites {
+    for site in &unit.module().sites {
         // One past the last file: text that no user wrote.
         number(out, known.iter().position(|&(id, _)| id == site.span.file).unwrap_or(known.len()));
         number(out, site.span.start as usize);
         number(out, site.span.end as usize);
     }
-}
-
-fn number(out: &mut Vec<u8>, number: usize) {
-    out.extend((number as u64).to_le_bytes());
-}
-
-fn bytes(out: &mut Vec<u8>, bytes: &[u8]) {
-    number(out, bytes.len());
-    out.extend(bytes);
 }
 
 /// The kernels of a file.
@@ -177,38 +169,20 @@ pub fn unpack(file: &[u8]) -> Result<Vec<Compiled>, Unreadable> {
     kernels.ok_or(Unreadable::Damaged)
 }
 
-struct Reader<'a>(&'a [u8]);
-
 impl Reader<'_> {
-    fn number(&mut self) -> Option<usize> {
-        let (number, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
-        usize::try_from(u64::from_le_bytes(*number)).ok()
-    }
-
-    fn bytes(&mut self) -> Option<&[u8]> {
-        let n = self.number()?;
-        let (bytes, rest) = self.0.split_at_checked(n)?;
-        self.0 = rest;
-        Some(bytes)
-    }
-
-    fn text(&mut self) -> Option<String> {
-        String::from_utf8(self.bytes()?.to_vec()).ok()
-    }
-
     fn kernel(&mut self) -> Option<Compiled> {
         let label = self.text()?;
         let rank = self.number()? as u32;
+        let key = Key::from_bytes(self.bytes()?)?;
         let mut module = ir::parse::parse_module(&self.text()?).ok()?;
         // A file is not trusted to hold what the verifier has seen.
         ir::verify::verify(&module).ok()?;
         let mut indexed = [false; runtime::abi::MAX_RANK];
         for is_indexed in &mut indexed {
-            *is_indexed = self.number()? != 0;
+            *is_indexed = self.flag()?;
         }
         let sources = self.sources(&mut module)?;
-        let unit = Unit::of_optimized(module, sources, indexed)?;
+        let unit = Unit::of_optimized(module, sources, indexed, key)?;
         let n_codes = self.number()?;
         let code = |_| Some((Key::from_bytes(self.bytes()?)?, self.bytes()?.to_vec()));
         let unit = Arc::new(unit);
@@ -241,7 +215,9 @@ mod tests {
         let mut sources = SourceMap::default();
         let file = sources.add(Arc::new(SourceFile::new("k.py", "a[i] = a[i]\n")));
         module.sites[0].span = Span::new(file, 7, 11);
-        let Some(unit) = Unit::of_optimized(module, sources, [true, false, false, false]) else { panic!("no kernel") };
+        let Some(unit) = Unit::of_optimized(module, sources, [true, false, false, false], Key::new(&[])) else {
+            panic!("no kernel")
+        };
         Compiled {
             label: "k f32".into(),
             unit: Arc::new(unit),
@@ -256,10 +232,11 @@ mod tests {
         let found = unpack(&packed).unwrap_or_else(|error| panic!("{error}"));
         let [found] = found.as_slice() else { panic!("{} kernels", found.len()) };
         let wanted = kernel();
-        assert_eq!(found.unit.module.to_string(), wanted.unit.module.to_string());
-        assert_eq!((found.unit.indexed, &found.unit.written), (wanted.unit.indexed, &vec![true]));
+        assert_eq!(found.unit.module().to_string(), wanted.unit.module().to_string());
+        assert_eq!((found.unit.indexed, found.unit.key()), (wanted.unit.indexed, wanted.unit.key()));
+        assert_eq!(found.unit.summary(), wanted.unit.summary());
         assert_eq!((&found.label, found.rank, &found.codes), (&wanted.label, 1, &wanted.codes));
-        let site = &found.unit.module.sites[0];
+        let site = &found.unit.module().sites[0];
         let file = found.unit.sources.get(site.span.file).map(|file| file.position(site.span.start));
         assert_eq!(file, Some((1, 8)));
     }

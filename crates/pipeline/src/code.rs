@@ -1,4 +1,4 @@
-//! From optimized IR to code that can run.
+//! From a unit to code that can run.
 //!
 //! In: a [`Unit`] and a [`Specialization`]. Out: a loaded module, from this process, the disk cache or LLVM, whichever
 //! has it first.
@@ -44,8 +44,7 @@ pub fn load(
         record(Phase::Reused, start.elapsed());
         return Ok(known);
     }
-    let code = unit.code()?;
-    let symbol = codegen::symbol(code, unit.kernel);
+    let symbol = unit.symbol();
     let module = match read(&key, disk, &symbol) {
         Some(module) => module,
         None => {
@@ -79,6 +78,7 @@ fn generate(
     let object = timed(Phase::Generated, || codegen::compile(code, unit.kernel, &special.options()))?;
     if let Some(disk) = disk {
         disk.write(key, &object);
+        unit.write_summary(disk);
     }
     Ok(object)
 }
@@ -109,9 +109,8 @@ fn loaded() -> MutexGuard<'static, Option<HashMap<Key, Arc<LoadedModule>>>> {
     LOADED.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// The name of a unit's code: the optimized IR's text and all else that decides what LLVM makes of it.
+/// The name of a unit's code: the unit's own, and all else that decides what LLVM makes of it.
 pub fn code_key(unit: &Unit, special: Specialization) -> Key {
-    let text = unit.code().unwrap_or(&unit.module).to_string();
     let [triple, cpu, features, speed] = codegen::host_target();
     let gang = match special.options().gang {
         Gang::Auto => 0,
@@ -119,17 +118,17 @@ pub fn code_key(unit: &Unit, special: Specialization) -> Key {
         Gang::Width(width) => width as u8,
         Gang::Masked(width) => 128 + width as u8,
     };
-    let flags = [u8::from(unit.module.fast_math), u8::from(special.contiguous), special.rank as u8, gang];
+    let flags = [u8::from(special.contiguous), special.rank as u8, gang];
     Key::new(&[
-        text.as_bytes(),
+        unit.key().as_bytes(),
         &flags,
         triple.as_bytes(),
         cpu.as_bytes(),
         features.as_bytes(),
         speed.as_bytes(),
-        env!("CARGO_PKG_VERSION").as_bytes(),
         codegen::llvm_version().as_bytes(),
-        codegen::FINGERPRINT.as_bytes(),
+        // The unit may be of another version's file.
+        crate::FINGERPRINT.as_bytes(),
     ])
 }
 

@@ -1,4 +1,4 @@
-//! From optimized IR to a kernel on a CUDA device.
+//! From a unit to a kernel on a CUDA device.
 //!
 //! In: a [`Unit`] and a [`CudaSpecialization`]. Out: loaded machine code, from this process, the disk cache, or LLVM and
 //! the driver's compiler. What is kept on disk is the machine code: the driver takes longer over PTX than LLVM over IR.
@@ -128,6 +128,7 @@ pub fn load_cuda(
             let (facts, image) = generate(unit, &options, special.tuning.max_registers, device, linked)?;
             if let Some(disk) = disk {
                 disk.write(&key, &facts.pack(&image));
+                unit.write_summary(disk);
             }
             timed(Phase::Loaded, || facts.load(device, &image, keeps_image))?
         }
@@ -147,7 +148,7 @@ fn generate(
         Some((facts, text)) => (facts, String::from_utf8_lossy(text).into_owned()),
         None => {
             let ptx =
-                timed(Phase::Generated, || nvptx::compile(&unit.module, unit.kernel, options, Some(&unit.sources)))?;
+                timed(Phase::Generated, || nvptx::compile(unit.module(), unit.kernel, options, Some(&unit.sources)))?;
             (Facts::of(&ptx), ptx.text)
         }
     };
@@ -169,14 +170,14 @@ fn registers_of(shape: &Shape) -> u32 {
 /// A unit's PTX for an architecture, as [`ahead`] keeps it.
 pub(crate) fn ptx_entry(unit: &Unit, special: CudaSpecialization, sm: u32) -> Result<(Key, Vec<u8>), codegen::Error> {
     let options = ptx_options(special, sm, PtxOptions::default().ptx);
-    let ptx = nvptx::compile(&unit.module, unit.kernel, &options, None)?;
+    let ptx = nvptx::compile(unit.module(), unit.kernel, &options, None)?;
     Ok((ptx_key(unit, &options), Facts::of(&ptx).pack(ptx.text.as_bytes())))
 }
 
 /// The name of PTX that any driver may be given which knows its version.
 fn ptx_key(unit: &Unit, options: &PtxOptions) -> Key {
     let options = PtxOptions { ptx: 0, ..*options };
-    Key::new(&[unit.module.to_string().as_bytes(), b"ptx", format!("{options:?}").as_bytes()])
+    Key::new(&[unit.key().as_bytes(), b"ptx", format!("{options:?}").as_bytes()])
 }
 
 /// A unit's entry in the disk cache, from there or made for it.
@@ -202,13 +203,22 @@ pub(crate) fn entry(
 /// A unit's PTX for a device that need not be there: the newest version that this compiler writes.
 pub fn ptx(unit: &Unit, special: CudaSpecialization, sm: u32) -> Result<String, codegen::Error> {
     let options = ptx_options(special, sm, PtxOptions::default().ptx);
-    nvptx::compile(&unit.module, unit.kernel, &options, None).map(|ptx| ptx.text)
+    nvptx::compile(unit.module(), unit.kernel, &options, None).map(|ptx| ptx.text)
 }
 
 /// Whether code for launches of many threads differs from code for few.
-pub fn jams(unit: &Unit, special: CudaSpecialization, sm: u32) -> bool {
+pub fn jams(unit: &Unit, special: CudaSpecialization, sm: u32, disk: Option<&DiskCache>) -> bool {
     let many = CudaSpecialization { few_threads: false, ..special };
-    nvptx::jams(&unit.module, unit.kernel, &ptx_options(many, sm, PtxOptions::default().ptx))
+    let options = ptx_options(many, sm, PtxOptions::default().ptx);
+    let key = Key::new(&[unit.key().as_bytes(), b"jams", format!("{options:?}").as_bytes()]);
+    if let Some([jams]) = disk.and_then(|disk| disk.read(&key)).as_deref() {
+        return *jams != 0;
+    }
+    let jams = nvptx::jams(unit.module(), unit.kernel, &options);
+    if let Some(disk) = disk {
+        disk.write(&key, &[jams.into()]);
+    }
+    jams
 }
 
 fn ptx_options(special: CudaSpecialization, sm: u32, ptx: u32) -> PtxOptions {
@@ -322,23 +332,21 @@ fn loaded() -> MutexGuard<'static, Option<LoadedCode>> {
     LOADED.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// The name of a unit's machine code: the IR's text and all else that decides what LLVM and the driver make of it.
+/// The name of a unit's machine code: the unit's own, and all else that decides what LLVM and the driver make of it.
 fn cuda_key(
     unit: &Unit,
     options: &PtxOptions,
     max_registers: u32,
     inputs: &[LinkInput],
 ) -> Result<Key, runtime_cuda::Error> {
-    let text = unit.module.to_string();
     let (major, minor) = driver::version()?;
-    let fast_math = unit.module.fast_math;
-    let target = format!("{options:?} fast_math {fast_math} registers {max_registers} driver {major}.{minor}");
-    // The IR's text does not say where it comes from.
+    let target = format!("{options:?} registers {max_registers} driver {major}.{minor}");
+    // A unit's name does not say where it comes from.
     let lines = if options.lines == Lines::None { String::new() } else { lines_of(unit) };
     let llvm = codegen::llvm_version();
-    let version = env!("CARGO_PKG_VERSION");
-    let texts = [text.as_str(), "cuda", &target, &lines, version, &llvm];
-    let mut parts: Vec<&[u8]> = texts.iter().map(|text| text.as_bytes()).collect();
+    let texts = ["cuda", &target, &lines, &llvm, crate::FINGERPRINT];
+    let mut parts = vec![unit.key().as_bytes()];
+    parts.extend(texts.map(str::as_bytes));
     parts.extend(inputs.iter().map(|input| &input.bytes[..]));
     Ok(Key::new(&parts))
 }
@@ -346,7 +354,7 @@ fn cuda_key(
 /// The line of every instruction, and the files.
 fn lines_of(unit: &Unit) -> String {
     let mut text = String::new();
-    for inst in &unit.func().insts {
+    for inst in &unit.module().func(unit.kernel).insts {
         let file = unit.sources.get(inst.span.file);
         let (line, column) = file.map_or((0, 0), |file| file.position(inst.span.start));
         text.push_str(&format!("{} {line} {column}\n", file.map_or("", |file| file.name.as_str())));

@@ -1,7 +1,8 @@
 //! What compiled code depends on, as one hash.
 //!
-//! In: the optimized IR's text and everything else that reaches code generation. Out: a [`Key`]. Captured values are in
-//! the IR by value, so a changed constant, struct or called function gives another key, and nothing else needs tracking.
+//! In: the IR's text before it is optimized and everything else that decides what becomes of it. Out: a [`Key`]. Captured
+//! values are in the IR by value, so a changed constant, struct or called function gives another key, and nothing else
+//! needs tracking.
 
 use std::fmt;
 

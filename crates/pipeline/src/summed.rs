@@ -29,7 +29,7 @@ pub fn summed(unit: &Unit, arrays: &[GivenArray], n_threads: i64, n_multiprocess
         .filter(|(at, array)| {
             let mut others = arrays.iter().enumerate().filter(|(other, _)| other != at);
             array.param < 64
-                && unit.summed.contains(&array.param)
+                && unit.summary().summed.contains(&array.param)
                 && (1..=pays).contains(&array.n_elements)
                 && !others.any(|(_, other)| overlaps(array, other))
         })
@@ -51,6 +51,7 @@ pub fn summed(unit: &Unit, arrays: &[GivenArray], n_threads: i64, n_multiprocess
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::key::Key;
     use diagnostics::SourceMap;
 
     fn check(sizes: [(i64, u64); 3], n_threads: i64) -> u64 {
@@ -58,7 +59,8 @@ mod tests {
                     v4: i32 = load v0[v3]\n  v5: i64 = cast v4\n  v6: i32 = atomic add v1[v5], v4\n  \
                     v7: i32 = atomic max v2[v5], v4\n  return\n}\n";
         let Ok(module) = ir::parse::parse_module(text) else { panic!("not parsed") };
-        let Some(unit) = Unit::of_optimized(module, SourceMap::default(), [true, false, false, false]) else {
+        let Some(unit) = Unit::of_optimized(module, SourceMap::default(), [true, false, false, false], Key::new(&[]))
+        else {
             panic!("no kernel")
         };
         let array =

@@ -1,8 +1,9 @@
 //! A kernel's text at each stage, for people.
 
+use crate::build::{Part, build_adjoint, lower, unit};
 use crate::code::Specialization;
 use crate::cuda::CudaTuning;
-use crate::unit::{Part, Unit, build_adjoint, lower, optimize};
+use crate::unit::Unit;
 use autodiff::Request;
 use codegen::Note;
 use codegen::nvptx::{self, PtxOptions};
@@ -110,35 +111,38 @@ pub fn text(
             if stage == Stage::Typed {
                 return Ok(lowered.module.to_string());
             }
-            optimize(lowered)
+            unit(lowered)
         }
     };
     // A launch has at least the dimensions whose index the kernel asks for.
-    let dims = unit.func().insts.iter().filter(|inst| inst.op == ir::Op::Tid).filter_map(|inst| match inst.attr {
-        ir::Attr::Index(dim) => Some(dim + 1),
-        _ => None,
-    });
+    let dims =
+        unit.module().func(unit.kernel).insts.iter().filter(|inst| inst.op == ir::Op::Tid).filter_map(
+            |inst| match inst.attr {
+                ir::Attr::Index(dim) => Some(dim + 1),
+                _ => None,
+            },
+        );
     let rank = dims.fold(special.rank, u32::max);
     let options = Specialization { rank, ..special }.options();
     // As for a large launch whose arrays are small, where that makes a difference.
-    let summed = unit.summed.iter().filter(|&&param| param < 64).fold(0, |bits, &param| bits | 1 << param);
+    let summed = unit.summary().summed.iter().filter(|&&param| param < 64).fold(0, |bits, &param| bits | 1 << param);
     let ptx = PtxOptions { summed, ..ptx_options(cuda, rank) };
     let sources = Some(&unit.sources);
     match stage {
         Stage::Llvm => codegen::llvm_text(unit.code()?, unit.kernel, &options, true).map_err(TextError::Code),
         Stage::Assembly => codegen::assembly(unit.code()?, unit.kernel, &options).map_err(TextError::Code),
         Stage::Explain => {
-            Ok(lines(&unit, &codegen::explain(unit.code().unwrap_or(&unit.module), unit.kernel, &options)))
+            Ok(lines(&unit, &codegen::explain(unit.code().unwrap_or_else(|_| unit.module()), unit.kernel, &options)))
         }
         Stage::Ptx => {
-            nvptx::compile(&unit.module, unit.kernel, &ptx, sources).map(|ptx| ptx.text).map_err(TextError::Code)
+            nvptx::compile(unit.module(), unit.kernel, &ptx, sources).map(|ptx| ptx.text).map_err(TextError::Code)
         }
-        Stage::LlvmCuda => nvptx::llvm_text(&unit.module, unit.kernel, &ptx, sources, true).map_err(TextError::Code),
+        Stage::LlvmCuda => nvptx::llvm_text(unit.module(), unit.kernel, &ptx, sources, true).map_err(TextError::Code),
         Stage::PtxFunction => {
-            nvptx::compile_function(&unit.module, unit.kernel, &ptx, sources).map_err(TextError::Code)
+            nvptx::compile_function(unit.module(), unit.kernel, &ptx, sources).map_err(TextError::Code)
         }
-        Stage::ExplainCuda => Ok(lines(&unit, &nvptx::explain(&unit.module, unit.kernel, &ptx))),
-        Stage::Typed | Stage::Optimized => Ok(unit.module.to_string()),
+        Stage::ExplainCuda => Ok(lines(&unit, &nvptx::explain(unit.module(), unit.kernel, &ptx))),
+        Stage::Typed | Stage::Optimized => Ok(unit.module().to_string()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use frontend::Lowered;
 use pipeline::cache::DiskCache;
-use pipeline::{Specialization, Unit, code_key, load, optimize};
+use pipeline::{Specialization, Unit, code_key, load, unit as unit_of};
 use runtime::{Fault, LaunchBounds};
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn unit(constant: &str) -> Unit {
          }}"
     );
     let module = ir::parse::parse_module(&text).unwrap_or_else(|error| panic!("{error:?}"));
-    optimize(Lowered {
+    unit_of(Lowered {
         module,
         sources: Default::default(),
         launch_rank: 1,

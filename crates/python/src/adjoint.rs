@@ -318,5 +318,5 @@ fn overlaps_of(
         return Ok(found);
     }
     let own = kernel.get().signature(types);
-    Ok(overlaps(signature, words, &own.variants.unit(kernel, types, key)?.written))
+    Ok(overlaps(signature, words, &own.variants.unit(kernel, types, key)?.summary().written))
 }

@@ -97,7 +97,7 @@ pub(crate) fn install_ahead<'py>(
             let (_, signature) = signature(kernel, types)?;
             let label = label(name, &signature.types, compile);
             match compiled.iter().find(|known| known.label == label) {
-                Some(Compiled { unit, rank, .. }) if unit.written.len() == types.len() => {
+                Some(Compiled { unit, rank, .. }) if unit.summary().written.len() == types.len() => {
                     signature.variants.install(UnitKey { options: compile, rank: *rank }, unit.clone());
                 }
                 Some(_) => return Err(PyRuntimeError::new_err(format!("the code for `{name}` is not for its types"))),

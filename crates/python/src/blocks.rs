@@ -74,7 +74,7 @@ pub(crate) fn launch_blocks<'py>(
         };
         let launch = BlockLaunch { kernel, words: &words, bounds };
         let fault = Fault::default();
-        if let (Some(name), false) = (unit.external(), matches!(device, Device::Cuda(_))) {
+        if let (Some(name), false) = (unit.summary().external.as_deref(), matches!(device, Device::Cuda(_))) {
             let kernel = &kernel.get().name;
             let text = format!("kernel `{kernel}`: `{name}` is code of another compiler, which runs on a GPU alone");
             return Err(PyNotImplementedError::new_err(text));
@@ -146,7 +146,7 @@ impl BlockLaunch<'_, '_> {
         let n_threads = n_blocks.saturating_mul(block_size);
         let is_long = ready.watch.expect(n_threads) == Length::Long;
         let args = self.words.as_ptr().cast::<u8>();
-        if ready.unit.waits_for_grid() {
+        if ready.unit.summary().waits_for_grid {
             // SAFETY: the arguments were packed for the signature that this code was compiled for, and they and what
             // they point to are held by the caller until this returns. The unit is over blocks, and so its code.
             let run = || unsafe { Pool::global().launch_grid(ready.block_entry(), args, &self.bounds, fault) };
@@ -177,7 +177,7 @@ impl BlockLaunch<'_, '_> {
     fn interpret(&self, unit: &Unit, is_checked: bool, fault: &Fault) {
         // SAFETY: words are bytes; the slice lives as long as `words`.
         let args = unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast::<u8>(), self.words.len() * 8) };
-        let program = interp::Program::new(&unit.module);
+        let program = interp::Program::new(unit.module());
         detached(self.kernel.py(), true, || program.launch_blocks(unit.kernel, args, &self.bounds, fault, is_checked));
     }
 

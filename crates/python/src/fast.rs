@@ -384,7 +384,7 @@ impl<'a, 'py> Given<'a, 'py> {
         let words = unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<u64>(), signature.n_words()) };
         let plans = [false, true].map(|sums| kernel.plans.get_cuda(self.grid.rank, ordinal, layout, sums));
         let Some(ready) = plans.into_iter().flatten().find(|ready| ready.suits(self.grid, signature, words)) else {
-            let is_all = plans[0].is_some_and(|usual| usual.unit.summed.is_empty() || plans[1].is_some());
+            let is_all = plans[0].is_some_and(|usual| usual.unit.summary().summed.is_empty() || plans[1].is_some());
             return if is_all { Outcome::Unusual } else { Outcome::Unplanned };
         };
         let queue = Queue::current(ready.code.kernel.device());
@@ -434,7 +434,7 @@ impl<'a, 'py> Given<'a, 'py> {
             args.extend(self.outputs.iter().flat_map(|list| of(list)));
             (args.into_boxed_slice(), n_inputs)
         };
-        let (kernel, written, args) = (&self.kernel, &ready.unit.written, Some(&held as tape::Args<'_>));
+        let (kernel, written, args) = (&self.kernel, &ready.unit.summary().written, Some(&held as tape::Args<'_>));
         let (words, grid, device, key) = (job.words, job.grid, Device::Cpu, ready.key);
         let launching = Launching { kernel, signature, words, grid, device, key, written, args };
         let pending = tape::before(py, &launching)?;

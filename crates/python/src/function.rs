@@ -1,13 +1,14 @@
 //! `Function` and `Kernel`: Python functions with what the front end needs to find their source and scope.
 
 use crate::bytes::Mismatch;
-use crate::options::CompileOptions;
+use crate::options::{CompileOptions, disk_cache};
 use crate::pack::Signature;
 use crate::pattern::{find_pattern, pattern};
 use crate::plan::Plans;
 use crate::types::PyIrType;
 use frontend::{Dialect, TypePattern};
 use ir::Type;
+use pipeline::cache::DiskCache;
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -180,6 +181,16 @@ impl Kernel {
         drop(last);
         drop(before);
         Ok(read)
+    }
+
+    /// The disk cache that its last options named.
+    pub(crate) fn disk(&self, py: Python<'_>) -> PyResult<Option<DiskCache>> {
+        // A warning may run Python code, which may come back here: without the lock.
+        let last = {
+            let last = self.last_options.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            last.as_ref().map(|(dict, _)| dict.clone_ref(py))
+        };
+        disk_cache(py, last.as_ref().map(|dict| dict.bind(py)))
     }
 
     /// "kernel `k`, argument 2 `x`", where messages about an argument begin.

@@ -145,7 +145,7 @@ pub(crate) fn note(
     let key = UnitKey { options: kernel.get().options(options)?.on(device), rank: grid.rank };
     let unit = signature.variants.unit(kernel, &signature.types, key)?;
     let held = || (args.iter().map(|arg| arg.clone().unbind()).collect(), n_inputs(&args, outputs));
-    let written = &unit.written;
+    let written = &unit.summary().written;
     let launching =
         Launching { kernel, signature, words: &words, grid: &grid, device, key, written, args: Some(&held) };
     tape::before(kernel.py(), &launching).map(tape::after)
@@ -237,7 +237,7 @@ impl Prepared<'_, '_> {
             return Ok(None);
         }
         let Prepared { kernel, signature, words, device, .. } = *self;
-        let written = &unit.written;
+        let written = &unit.summary().written;
         let launching =
             Launching { kernel, signature, words, grid: &self.grid, device, key, written, args: self.on_tape };
         tape::before(kernel.py(), &launching)
@@ -246,7 +246,7 @@ impl Prepared<'_, '_> {
     fn interpret(&self, unit: &Unit, fault: &Fault) {
         // SAFETY: words are bytes; the slice lives as long as `words`.
         let args = unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast::<u8>(), self.words.len() * 8) };
-        let run = move || interp::launch(&unit.module, unit.kernel, args, &self.grid.bounds, fault);
+        let run = move || interp::launch(unit.module(), unit.kernel, args, &self.grid.bounds, fault);
         detached(self.kernel.py(), true, run);
     }
 
@@ -256,7 +256,7 @@ impl Prepared<'_, '_> {
     }
 
     pub(crate) fn check_writes_of(kernel: &Bound<'_, Kernel>, packed: &Packed, unit: &Unit) -> PyResult<()> {
-        match packed.read_only.iter().find(|&&index| unit.written[index]) {
+        match packed.read_only.iter().find(|&&index| unit.summary().written[index]) {
             None => Ok(()),
             Some(&index) => {
                 let why = "the kernel writes to it, and its memory is read-only".to_owned();

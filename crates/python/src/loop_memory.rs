@@ -42,7 +42,8 @@ pub(crate) fn run(
     let starts = Memory::zeroed(stream, n_threads, n_tapes as u64)?;
     let measure = signature(Part::Measure, &[numbers]);
     let mut words = further(job.words, &[(&starts, 8)]);
-    let written = &measure.variants.unit(job.kernel, &measure.types, key)?.written;
+    let measuring = measure.variants.unit(job.kernel, &measure.types, key)?;
+    let written = &measuring.summary().written;
     let copies = take_apart(&measure, &mut words, &written[..written.len() - 1])?;
     Prepared { signature: &measure, words: &words, ..*job }.run()?;
     drop(copies);

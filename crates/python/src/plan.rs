@@ -197,7 +197,7 @@ impl Variants {
         self.adjoint.as_ref()
     }
 
-    /// The optimized IR of a kernel for this signature.
+    /// A kernel's unit for this signature.
     pub(crate) fn unit(&self, kernel: &Bound<'_, Kernel>, types: &[Type], key: UnitKey) -> PyResult<Arc<Unit>> {
         let py = kernel.py();
         let known = lock(&self.units).iter().find(|(known, _)| *known == key).map(|(_, outcome)| outcome.clone());
@@ -272,7 +272,7 @@ impl Variants {
         };
         let linked = self.linked_with(py, key);
         let inputs = external::inputs(py, &linked, device.properties.sm)?;
-        if cuda.has_few_threads && !pipeline::jams(&unit, special, device.properties.sm) {
+        if cuda.has_few_threads && !pipeline::jams(&unit, special, device.properties.sm, disk.as_ref()) {
             // The same code as for launches of many.
             let usual = CudaKey { has_few_threads: false, ..cuda };
             let ready = self.cuda_code(kernel, types, key, usual, options)?;
@@ -346,6 +346,8 @@ impl Variants {
         if !linked.is_empty() {
             lock(&self.linked).push((key, linked));
         }
+        let disk = kernel.get().disk(kernel.py())?;
+        let unit = unit.inspect(|unit| unit.look_in(disk.as_ref()));
         let name = &kernel.get().name;
         Ok(unit.map(Arc::new).map_err(|rejected| Arc::new(Failure::rejected(what, name, &rejected))))
     }

@@ -43,7 +43,8 @@ impl CudaReady {
         let device = self.code.kernel.device();
         let n_multiprocessors = device.properties.n_multiprocessors;
         let shape = &self.code.shape;
-        let sums = self.unit.summed.is_empty() || summed(&self.unit, signature, words, grid, device) == self.summed;
+        let sums =
+            self.unit.summary().summed.is_empty() || summed(&self.unit, signature, words, grid, device) == self.summed;
         sums && !shape.is_wasted_on(grid.n_threads, n_multiprocessors) && shape.geometry(&grid.bounds.extents).is_some()
     }
 }

@@ -8,7 +8,7 @@ use runtime_cuda::Device;
 /// A bit each, by number of the parameter.
 pub(crate) fn summed(unit: &Unit, signature: &Signature, words: &[u64], grid: &Grid, device: &Device) -> u64 {
     let n_multiprocessors = device.properties.n_multiprocessors;
-    if unit.summed.is_empty()
+    if unit.summary().summed.is_empty()
         || pipeline::has_few_threads(grid.n_threads, n_multiprocessors)
         || !signature.is_contiguous(words)
     {

@@ -1,0 +1,73 @@
+//! What launches ask of a kernel's optimized IR, small enough to lie on disk beside the code: a process that finds both
+//! there optimizes nothing.
+
+use crate::bytes::{Reader, bytes, number};
+use crate::writes::written_params;
+use ir::{Attr, Function, Op};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// Per parameter: whether the kernel may write to the array that it is given.
+    pub written: Vec<bool>,
+    /// Array parameters of which a GPU's blocks may sum up what is added to them, where they are small.
+    pub summed: Vec<usize>,
+    /// Whether blocks wait for each other.
+    pub waits_for_grid: bool,
+    /// A function of other code that it calls, if it does: such a kernel runs on a GPU alone.
+    pub external: Option<String>,
+}
+
+impl Summary {
+    /// Of an optimized kernel.
+    pub(crate) fn of(kernel: &Function) -> Summary {
+        let external = kernel.insts.iter().find_map(|inst| match &inst.attr {
+            Attr::Text(name) if inst.op == Op::CallExtern => Some(name.to_string()),
+            _ => None,
+        });
+        Summary {
+            written: written_params(kernel),
+            summed: transform::summed_arrays(kernel),
+            waits_for_grid: kernel.insts.iter().any(|inst| inst.op == Op::GridBarrier),
+            external,
+        }
+    }
+
+    pub(crate) fn pack(&self) -> Vec<u8> {
+        let Summary { written, summed, waits_for_grid, external } = self;
+        let mut out = Vec::new();
+        number(&mut out, written.len());
+        written.iter().for_each(|&is_written| number(&mut out, is_written.into()));
+        number(&mut out, summed.len());
+        summed.iter().for_each(|&param| number(&mut out, param));
+        number(&mut out, (*waits_for_grid).into());
+        number(&mut out, external.is_some().into());
+        external.iter().for_each(|name| bytes(&mut out, name.as_bytes()));
+        out
+    }
+
+    pub(crate) fn unpack(entry: &[u8]) -> Option<Summary> {
+        let mut reader = Reader(entry);
+        let written = (0..reader.number()?).map(|_| reader.flag()).collect::<Option<_>>()?;
+        let summed = (0..reader.number()?).map(|_| reader.number()).collect::<Option<_>>()?;
+        let waits_for_grid = reader.flag()?;
+        let external = if reader.flag()? { Some(reader.text()?) } else { None };
+        reader.0.is_empty().then_some(Summary { written, summed, waits_for_grid, external })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_packed_comes_back() {
+        for external in [None, Some("f".to_owned())] {
+            let (written, summed) = (vec![true, false, true], vec![2, 0]);
+            let summary = Summary { written, summed, waits_for_grid: true, external };
+            let packed = summary.pack();
+            assert_eq!(Summary::unpack(&packed), Some(summary));
+            assert_eq!(Summary::unpack(&packed[..packed.len() - 1]), None);
+            assert_eq!(Summary::unpack(&[&packed[..], b"0"].concat()), None);
+        }
+    }
+}
