@@ -56,13 +56,17 @@ def _write_back(one: Any, view: np.ndarray) -> None:
         one._store(view.reshape(one.shape + getattr(one.dtype, "_shape_", ())))
 
 
-def _gpu(*arrays: Any) -> Any:
-    """The kernels for arrays on one GPU; None for others."""
-    if not arrays[0].device.is_cuda:
-        return None
-    from gridstride._parallel import arrays as gpu
+# From so many elements on kernels are worth their start on a CPU; NumPy does the rest there.
+_LONG = 1 << 16
 
-    return gpu if gpu.fit(*arrays) else None
+
+def _parallel(n: int, *arrays: Any) -> Any:
+    """The kernels for `n` elements of arrays on one device; None where NumPy is to do the work, on the CPU."""
+    if n < _LONG and arrays[0].device.is_cpu:
+        return None
+    from gridstride._parallel import arrays as parallel
+
+    return parallel if parallel.fit(*arrays) else None
 
 
 def _same_type(what: str, first: Any, second: Any) -> None:
@@ -98,8 +102,8 @@ def array_scan(in_array: array, out_array: array, inclusive: bool = True) -> Non
 
 
 def _scan(in_array: array, out_array: array, inclusive: bool) -> None:
-    if gpu := _gpu(in_array, out_array):
-        gpu.array_scan(in_array, out_array, inclusive)
+    if parallel := _parallel(in_array.size, in_array, out_array):
+        parallel.array_scan(in_array, out_array, inclusive)
         return
     values = in_array._np()
     sums = np.cumsum(values, axis=0, dtype=values.dtype)
@@ -128,10 +132,12 @@ def _reduction(name: str, shape: tuple[int, ...], count: int | None, axis: int |
 
 def _reduce(products: np.ndarray, rank: int, axis: int | None, count: int) -> np.ndarray:
     """Sums over the first dimensions: all of them, flat, or one that stays with extent 1."""
+    # float64 while summing, so that long sums of float32 stay exact to the last digits.
+    wide = np.float64 if products.dtype.kind == "f" else None
     if axis is None:
-        return products.reshape(-1, *products.shape[rank:])[:count].sum(axis=0, keepdims=True)
+        return products.reshape(-1, *products.shape[rank:])[:count].sum(axis=0, dtype=wide, keepdims=True)
     part = (slice(None),) * axis + (slice(count),)
-    return products[part].sum(axis=axis, keepdims=True)
+    return products[part].sum(axis=axis, dtype=wide, keepdims=True)
 
 
 def _deliver(name: str, sums: np.ndarray, out: array | None, dtype: Any, axis: int | None) -> Any:
@@ -156,18 +162,19 @@ def _target(name: str, shape: tuple[int, ...], out: array | None, dtype: Any, de
     return out
 
 
-def _sums_on_gpu(name: str, factors: list[array], out: array | None, axis: int | None, count: int, dtype: Any) -> Any:
-    """Sums of arrays on one GPU as `_deliver` gives them; None where the arrays are elsewhere."""
-    gpu = _gpu(*factors, *([] if out is None else [out]))
-    if gpu is None:
-        return None
+def _sums(name: str, factors: list[array], out: array | None, axis: int | None, count: int, dtype: Any) -> Any:
+    """Sums of arrays by kernels, as `_deliver` gives them; None where NumPy is to sum."""
     source = factors[0]
+    # NumPy adds along an axis as fast.
+    parallel = _parallel(count if axis is None else 0, *factors, *([] if out is None else [out]))
+    if parallel is None:
+        return None
     shape = (1,) if axis is None else (*source.shape[:axis], 1, *source.shape[axis + 1 :])
     target = _target(name, shape, out, dtype, source.device)
     packed = target if target.is_contiguous else _create.empty(target.shape, dtype, source.device)
-    gpu.array_sums(factors, packed, axis, count, name == "array_inner")
+    parallel.array_sums(factors, packed, axis, count, name == "array_inner")
     if packed is not target:
-        gpu.copy(target, packed)
+        parallel.copy(target, packed)
     if out is None and axis is None:
         return target.numpy().reshape(getattr(dtype, "_shape_", ()))[()]
     return target
@@ -182,13 +189,11 @@ def array_sum(values: array, out: array | None = None, value_count: int | None =
     axis, count = _reduction("array_sum", values.shape, value_count, axis)
 
     def forward() -> Any:
-        found = _sums_on_gpu("array_sum", [values], out, axis, count, values.dtype)
+        found = _sums("array_sum", [values], out, axis, count, values.dtype)
         if found is not None:
             return found
         source = values._np()
-        # float64 while summing, so that long sums of float32 stay exact to the last digits.
-        wide = source.astype(np.float64) if source.dtype.kind == "f" else source
-        sums = _reduce(wide, values.ndim, axis, count).astype(source.dtype)
+        sums = _reduce(source, values.ndim, axis, count).astype(source.dtype)
         return _deliver("array_sum", sums, out, values.dtype, axis)
 
     def backward() -> None:
@@ -212,7 +217,7 @@ def array_inner(a: array, b: array, out: array | None = None, count: int | None 
     def forward() -> Any:
         if out is not None and _native.is_recording():
             kept[:] = [a._np().copy(), b._np().copy()]
-        found = _sums_on_gpu("array_inner", [a, b], out, axis, count, a.dtype._wp_scalar_type_)
+        found = _sums("array_inner", [a, b], out, axis, count, a.dtype._wp_scalar_type_)
         if found is not None:
             return found
         x, y = a._np(), b._np()
@@ -280,9 +285,9 @@ def array_cast(in_array: array, out_array: array, count: int | None = None) -> N
     if count > min(sizes):
         raise RuntimeError(f"Cast count ({count}) exceeds the input size ({sizes[0]}) or output size ({sizes[1]})")
     _native.before_write(out_array, "array_cast")
-    gpu = _gpu(in_array, out_array)
-    if gpu and in_array.is_contiguous and out_array.is_contiguous:
-        gpu.array_cast(in_array, out_array, n_components)
+    parallel = _parallel(n_components, in_array, out_array)
+    if parallel and in_array.is_contiguous and out_array.is_contiguous:
+        parallel.array_cast(in_array, out_array, n_components)
         return
     source, target = in_array._np(), out_array._np()
     if is_flat:
@@ -325,8 +330,8 @@ def radix_sort_pairs(keys: array, values: array, count: int, begin_bit: int = 0,
         raise RuntimeError(f"Invalid radix sort bit range [{begin_bit}, {end_bit}) for {width}-bit keys")
     for one in (keys, values):
         _native.before_write(one, "radix_sort_pairs")
-    if gpu := _gpu(keys, values):
-        gpu.sort_pairs(keys, values, count, begin_bit, end_bit)
+    if parallel := _parallel(count, keys, values):
+        parallel.sort_pairs(keys, values, count, begin_bit, end_bit)
         return
     with _contents(keys, values) as (all_keys, all_values):
         k, v = all_keys[:count], all_values[:count]
@@ -397,8 +402,8 @@ def segmented_sort_pairs(
         raise ValueError(f"Invalid segment range at index {index}: {found}")
     for one in (keys, values):
         _native.before_write(one, "segmented_sort_pairs")
-    if gpu := _gpu(keys, values):
-        gpu.sort_segments(keys, values, first, last)
+    if parallel := _parallel(count, keys, values):
+        parallel.sort_segments(keys, values, first, last)
         return
     with _contents(keys, values) as (k, v):
         for start, end in zip(first.tolist(), last.tolist(), strict=True):
@@ -430,10 +435,10 @@ def runlength_encode(
         raise RuntimeError(f"Unsupported data type: {values.dtype.__name__}")
     if count > min(run_values.size, run_lengths.size):
         raise RuntimeError(f"Output array storage sizes must be at least equal to value_count ({count})")
-    on_gpu = [one for one in (values, run_values, run_lengths, run_count) if one is not None]
-    if gpu := _gpu(*on_gpu):
+    given = [one for one in (values, run_values, run_lengths, run_count) if one is not None]
+    if parallel := _parallel(count, *given):
         counts = _create.empty(1, _types.int32, values.device) if run_count is None else run_count
-        gpu.encode_runs(values, run_values, run_lengths, counts, count)
+        parallel.encode_runs(values, run_values, run_lengths, counts, count)
         return int(counts.numpy()[0]) if run_count is None else run_count
     source = values._np()[:count]
     starts = np.flatnonzero(np.concatenate([[True], source[1:] != source[:-1]])) if source.size else np.zeros(0, int)

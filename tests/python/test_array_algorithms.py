@@ -1,18 +1,17 @@
-"""Sums, scans, sorts, runs and casts of `wp.utils` against NumPy: in NumPy on the CPU, by kernels on a GPU."""
+"""Sums, scans, sorts, runs and casts of `wp.utils` against NumPy: short and long arrays, on the CPU and on a GPU."""
 
 import numpy as np
 import pytest
 
 import gridstride as wp
-from gridstride._parallel import run
-from gridstride._parallel.runs import encode_runs
-from gridstride._parallel.scan import TILE, scan
+from gridstride._parallel import cores, run, runs, scan, sort
+from gridstride._parallel.scan import TILE
 from gridstride._parallel.segments import sort_segments
-from gridstride._parallel.sort import sort_pairs
 from gridstride._parallel.sums import sums
 from gridstride.numba import cuda
 
-SIZES = (1, 31, 300, TILE, TILE + 1, 20_000)
+# The last one is long for a CPU: more than two of its tiles.
+SIZES = (1, 31, 300, TILE, TILE + 1, 20_000, 2 * cores.TILE + 700)
 
 
 @pytest.fixture
@@ -143,7 +142,7 @@ def test_sorts_within_segments(rng, keys_of):
 
 @pytest.mark.parametrize("dtype", [wp.int32, wp.uint8, wp.int64])
 def test_runs(rng, dtype):
-    for n in (1, 300, 10_000):
+    for n in (1, 300, 10_000, 2 * cores.TILE + 700):
         values = np.sort(rng.integers(0, max(2, n // 10), n)).astype(wp.dtype_to_numpy(dtype))
         x = wp.array(values, dtype=dtype)
         run_values, lengths, count = wp.zeros_like(x), wp.zeros(n, dtype=int), wp.zeros(1, dtype=int)
@@ -186,7 +185,7 @@ def test_the_kernels_for_gpus_elsewhere(rng, place):
     n = 40 * TILE + 300 if place == "cpu" else 300
     ints = rng.integers(-9, 9, n).astype(np.int32)
     x, out = wp.array(ints), wp.zeros(n, dtype=int)
-    scan(x, out, True, device)
+    scan.scan(x, out, True, device, scan)
     np.testing.assert_array_equal(out.numpy(), np.cumsum(ints))
     for extents in ((3, n, 1), (1, n, 3), (300, 2, 1), (2, 2, 300)):
         flat = rng.integers(0, 9, extents).astype(np.float32)
@@ -196,18 +195,18 @@ def test_the_kernels_for_gpus_elsewhere(rng, place):
     keys = special_floats(rng, n, np.float32)
     order = np.argsort(keys, kind="stable")
     k, v = wp.array(np.tile(keys, 2)), wp.array(np.tile(np.arange(n, dtype=np.int32), 2))
-    sort_pairs(k, v, n, range(32), "f", device)
+    sort.sort_pairs(k, v, n, range(32), "f", device, sort.blocks)
     np.testing.assert_array_equal(v.numpy()[:n], order)
     k, v = wp.array(np.tile(keys, 2)), wp.array(np.tile(np.arange(n, dtype=np.int32), 2))
     sort_segments(k, v, np.array([3, 200]), np.array([100, 299]), "f", device)
     for start, end in ((3, 100), (200, 299)):
         np.testing.assert_array_equal(v.numpy()[start:end], start + np.argsort(keys[start:end], kind="stable"))
-    runs, run_values, lengths, count = (wp.zeros(n, dtype=int) for _ in range(4))
-    runs.assign(np.arange(n) // 7)
-    encode_runs(runs, run_values, lengths, count, n, device)
+    x, run_values, lengths, count = (wp.zeros(n, dtype=int) for _ in range(4))
+    x.assign(np.arange(n) // 7)
+    runs.encode_runs(x, run_values, lengths, count, n, device, runs)
     assert count.numpy()[0] == -(-n // 7)
     assert (lengths.numpy()[: n // 7] == 7).all()
-    encode_runs(runs, run_values, lengths, count, 0, device)
+    runs.encode_runs(x, run_values, lengths, count, 0, device, runs)
     assert count.numpy()[0] == 0
 
 

@@ -1,8 +1,8 @@
 """Sums, scans, sorts and runs of whole arrays, by kernels over thread blocks that are written here, in Python.
 
 In: one-dimensional arrays of numbers on one device. Out: work on its current stream; nothing waits for the host. Each
-result has the same bits in every run and on every device: no order is left to chance. `gridstride.utils` uses them for
-arrays on a GPU; on the CPU, where NumPy is there, only the tests do.
+result has the same bits in every run: no order is left to chance. `gridstride.utils` uses them for arrays on a GPU, and
+for long ones on the CPU.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from gridstride import _array, _create, _native
 THREADS = 256
 
 
-def run(kernel: Any, grid: Any, device: Any, *args: Any) -> None:
-    """Launches a kernel over blocks of `THREADS` threads."""
+def run(kernel: Any, grid: Any, device: Any, *args: Any, threads: int = THREADS) -> None:
+    """Launches a kernel over thread blocks."""
     (made,) = kernel._make_kernels()
-    _native.launch_blocks(made, grid, THREADS, args, 0, device.alias, kernel._compile_options())
+    _native.launch_blocks(made, grid, threads, args, 0, device.alias, kernel._compile_options())
 
 
 def blocks(n: int, per_block: int = THREADS) -> int:

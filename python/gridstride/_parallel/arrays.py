@@ -1,4 +1,7 @@
-"""What `gridstride.utils` asks for, of arrays on one GPU: any strides, vectors too. Arguments are checked already."""
+"""What `gridstride.utils` asks for, of arrays on one device: on a GPU of any strides, vectors too.
+
+Arguments are checked already.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +19,12 @@ _module = _kernel.Module("gridstride._parallel")
 
 
 def fit(*arrays: Any) -> bool:
-    """Whether they are arrays on one GPU and hold numbers."""
+    """Whether they are arrays of numbers on one device, without gaps if that is the CPU."""
     device = arrays[0].device
-    return device.is_cuda and all(
+    return all(
         isinstance(one, _array.array)
         and one.device is device
+        and (device.is_cuda or one.is_contiguous)
         and getattr(one.dtype, "_wp_scalar_type_", None) in _types.scalar_types
         for one in arrays
     )
@@ -29,7 +33,7 @@ def fit(*arrays: Any) -> bool:
 def array_scan(source: Any, out: Any, is_inclusive: bool) -> None:
     """Running sums of every component."""
     if source.ptr != out.ptr and _device_memory.overlaps(source, out):
-        source = _clone(source)
+        source = source.contiguous() if source.device.is_cpu else _clone(source)
     for k in range(source.dtype._length_):
         scan.scan(_parallel.component(source, k), _parallel.component(out, k), is_inclusive, source.device)
 

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
 from typing import Any
 
 from gridstride import _parallel, _types
+from gridstride._parallel import cores
 from gridstride._parallel.scan import ALL, ROWS, SPAN, THREADS, TILE, WARPS, scan
 from gridstride.numba import cuda, int32
 
 
-def encode_runs(values: Any, run_values: Any, run_lengths: Any, run_count: Any, n: int, device: Any) -> None:
-    """Writes each run's value and length, and to `run_count` how many there are."""
+def encode_runs(
+    values: Any,
+    run_values: Any,
+    run_lengths: Any,
+    run_count: Any,
+    n: int,
+    device: Any,
+    form: ModuleType | None = None,
+) -> None:
+    """Writes each run's value and length, and to `run_count` how many there are. `form` is as for a scan."""
     if n == 0:
         run_count.zero_()
         return
-    n_tiles = _parallel.blocks(n, TILE)
+    form = form or (cores if device.is_cpu else sys.modules[__name__])
+    n_tiles, threads = _parallel.blocks(n, form.TILE), form.THREADS
     counts, starts = (_parallel.temporary(size, _types.int32, device) for size in (n_tiles, n))
-    _parallel.run(count_runs, n_tiles, device, values, counts, n)
+    _parallel.run(form.count_runs, n_tiles, device, values, counts, n, threads=threads)
     scan(counts, counts, False, device)
-    _parallel.run(begin_runs, n_tiles, device, values, counts, run_values, starts, run_count, n)
-    _parallel.run(measure_runs, n_tiles, device, starts, run_count, run_lengths, n)
+    _parallel.run(form.begin_runs, n_tiles, device, values, counts, run_values, starts, run_count, n, threads=threads)
+    _parallel.run(form.measure_runs, n_tiles, device, starts, run_count, run_lengths, n, threads=threads)
 
 
 @cuda.jit(device=True)

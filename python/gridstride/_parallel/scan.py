@@ -8,9 +8,12 @@ The elements are read twice and written once; sums are added in one order, whate
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
 from typing import Any
 
 from gridstride import _parallel
+from gridstride._parallel import cores
 from gridstride.numba import cuda
 
 THREADS = _parallel.THREADS
@@ -21,17 +24,21 @@ TILE = WARPS * SPAN
 ALL = 0xFFFFFFFF
 
 
-def scan(source: Any, out: Any, is_inclusive: bool, device: Any) -> None:
-    """Writes the running sums of `source` to `out`, which has its type and may be the same array."""
+def scan(source: Any, out: Any, is_inclusive: bool, device: Any, form: ModuleType | None = None) -> None:
+    """Writes the running sums of `source` to `out`, which has its type and may be the same array.
+
+    `form` has the kernels: this module, or `cores`. Left out, the one for the device.
+    """
+    form = form or (cores if device.is_cpu else sys.modules[__name__])
     n = source.shape[0]
-    n_tiles = _parallel.blocks(n, TILE)
+    n_tiles = _parallel.blocks(n, form.TILE)
     starts = _parallel.temporary(n_tiles, source.dtype, device)
     if n_tiles > 1:
-        _parallel.run(tile_sums, n_tiles, device, source, starts, n)
-        scan(starts, starts, False, device)
+        _parallel.run(form.tile_sums, n_tiles, device, source, starts, n, threads=form.THREADS)
+        scan(starts, starts, False, device, form)
     else:
         starts.zero_()
-    _parallel.run(scan_tiles, n_tiles, device, source, out, starts, n, is_inclusive)
+    _parallel.run(form.scan_tiles, n_tiles, device, source, out, starts, n, is_inclusive, threads=form.THREADS)
 
 
 @cuda.jit

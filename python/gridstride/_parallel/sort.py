@@ -11,9 +11,10 @@ sorted by bits that order as they do: every NaN last, the two zeros equal.
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 from gridstride import _array, _parallel, _types
+from gridstride._parallel import cores
 from gridstride._parallel.scan import scan
 from gridstride.numba import cuda, int32, uint32, uint64
 
@@ -27,23 +28,45 @@ DIGITS = 1 << BITS
 ALL = 0xFFFFFFFF
 
 
-def sort_pairs(keys: Any, values: Any, n: int, bits: range, kind: str, device: Any) -> None:
+class Form(NamedTuple):
+    """How a device's threads go through keys and values."""
+
+    tile: int
+    threads: int
+    count: Any
+    scatter: Any
+
+
+def blocks(key_size: int, value_size: int, kind: str) -> Form:
+    """A block of threads a tile."""
+    items = ITEMS if key_size + value_size == 8 else ITEMS_OF_64_BITS
+    count, scatter = _count(key_size, kind, items), _scatter(key_size, value_size, kind, items)
+    return Form(THREADS * items, THREADS, count, scatter)
+
+
+def threads(key_size: int, value_size: int, kind: str) -> Form:
+    """A thread a tile."""
+    digit = _digits(key_size, kind)
+    return Form(cores.TILE, cores.THREADS, cores.count_digits(digit, DIGITS), cores.scatter(digit, DIGITS))
+
+
+def sort_pairs(keys: Any, values: Any, n: int, bits: range, kind: str, device: Any, form: Any = None) -> None:
     """Sorts the first `n` keys and values by some bits of the keys. Both arrays have `2 * n` elements.
 
-    `kind` says how keys are ordered: "f" as floats, "i" as signed and "u" as unsigned integers.
+    `kind` says how keys are ordered: "f" as floats, "i" as signed and "u" as unsigned integers. `form` is `blocks` or
+    `threads`; left out, the one for the device.
     """
     keys, values = raw(keys), raw(values)
     sizes = [one.dtype.__gs_type__.size for one in (keys, values)]
-    items = ITEMS if sum(sizes) == 8 else ITEMS_OF_64_BITS
-    n_tiles = _parallel.blocks(n, THREADS * items)
+    form = (form or (threads if device.is_cpu else blocks))(*sizes, kind)
+    n_tiles = _parallel.blocks(n, form.tile)
     counts = _parallel.temporary(DIGITS * n_tiles, _types.int32, device)
-    count, scatter = _count(sizes[0], kind, items), _scatter(*sizes, kind, items)
     source, target = (keys[:n], values[:n]), (keys[n : 2 * n], values[n : 2 * n])
     for first in range(bits.start, bits.stop, BITS):
         mask = (1 << min(BITS, bits.stop - first)) - 1
-        _parallel.run(count, n_tiles, device, source[0], counts, n, first, mask)
+        _parallel.run(form.count, n_tiles, device, source[0], counts, n, first, mask, threads=form.threads)
         scan(counts, counts, False, device)
-        _parallel.run(scatter, n_tiles, device, *source, *target, counts, n, first, mask)
+        _parallel.run(form.scatter, n_tiles, device, *source, *target, counts, n, first, mask, threads=form.threads)
         source, target = target, source
     if source[0].ptr != keys.ptr:
         for into, done in zip(target, source, strict=True):

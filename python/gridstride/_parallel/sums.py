@@ -10,6 +10,7 @@ import functools
 from typing import Any
 
 from gridstride import _parallel, _types
+from gridstride._parallel import cores
 from gridstride.numba import cuda, float64, int32, int64, uint64
 
 THREADS = _parallel.THREADS
@@ -24,6 +25,9 @@ def sums(factors: Any, out: Any, extents: tuple[int, int, int], count: int, devi
     """Sums of the products of one or two arrays, over the first `count` of the middle dimension."""
     outer, middle, inner = extents
     total = wide(factors[0].dtype)
+    if device.is_cpu and outer == inner == 1:
+        _sum_tiles(factors, out, count, device)
+        return
     # Columns and the outer dimension make blocks of their own.
     most = max(1, MOST_PARTS // (outer * _parallel.blocks(inner)))
     n_parts = min(most, _parallel.blocks(count * min(inner, THREADS), PART))
@@ -35,6 +39,16 @@ def sums(factors: Any, out: Any, extents: tuple[int, int, int], count: int, devi
         sums([target], out, (outer, n_parts, inner), n_parts, device)
 
 
+def _sum_tiles(factors: Any, out: Any, count: int, device: Any) -> None:
+    """The sum of the first `count` products, on the CPU."""
+    n_tiles, total = _parallel.blocks(count, cores.TILE), wide(factors[0].dtype)
+    target = out if n_tiles == 1 else _parallel.temporary(n_tiles, total, device)
+    kernel = cores.sum_tiles(_term(len(factors), _KINDS[_kind(total)]), _KINDS[_kind(total)])
+    _parallel.run(kernel, n_tiles, device, factors[0], factors[-1], target, count, threads=cores.THREADS)
+    if n_tiles > 1:
+        _sum_tiles([target], out, n_tiles, device)
+
+
 def wide(dtype: Any) -> Any:
     """The type that numbers of a type are added in."""
     if dtype in _types.float_types:
@@ -44,7 +58,7 @@ def wide(dtype: Any) -> Any:
 
 def _add_up(factors: Any, out: Any, extents: Any, count: int, per_part: int, device: Any) -> None:
     outer, middle, inner = extents
-    kind = {_types.float64: "f", _types.int64: "i"}.get(wide(factors[0].dtype), "u")
+    kind = _kind(wide(factors[0].dtype))
     rows, columns, narrow = _kernels(len(factors), kind, inner == 1)
     n_parts = _parallel.blocks(count, per_part)
     x, y = factors[0], factors[-1]
@@ -58,14 +72,29 @@ def _add_up(factors: Any, out: Any, extents: Any, count: int, per_part: int, dev
         _parallel.run(columns, (outer * n_blocks, n_parts), device, x, y, out, middle, inner, count, per_part, n_blocks)
 
 
+_KINDS = {"f": float64, "i": int64, "u": uint64}
+
+
+def _kind(total: Any) -> str:
+    return {_types.float64: "f", _types.int64: "i"}.get(total, "u")
+
+
 @functools.cache
-def _kernels(n_factors: int, kind: str, is_flat: bool) -> tuple[Any, Any, Any]:
-    Total = {"f": float64, "i": int64, "u": uint64}[kind]
+def _term(n_factors: int, Total: Any) -> Any:
+    """A function that gives what is added for an element."""
     is_product = n_factors == 2
 
     @cuda.jit(device=True)
     def term(x, y, i):
         return Total(x[i]) * Total(y[i]) if is_product else Total(x[i])
+
+    return term
+
+
+@functools.cache
+def _kernels(n_factors: int, kind: str, is_flat: bool) -> tuple[Any, Any, Any]:
+    Total = _KINDS[kind]
+    term = _term(n_factors, Total)
 
     @cuda.jit(device=True)
     def eight(x, y, i, step):
