@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from gridstride import _create, _host_graph, _native, _recorded, _types
+from gridstride import _array_adjoints, _create, _host_graph, _native, _recorded, _types
 from gridstride._array import array
 from gridstride._coloring import GraphColoringAlgorithm as GraphColoringAlgorithm
 from gridstride._coloring import graph_coloring_assign as graph_coloring_assign
@@ -89,13 +89,7 @@ def array_scan(in_array: array, out_array: array, inclusive: bool = True) -> Non
         _scan(in_array, out_array, inclusive)
 
     def backward() -> None:
-        incoming = out_array.grad._np()[::-1]
-        sums = np.cumsum(incoming, axis=0, dtype=incoming.dtype)[::-1]
-        with _contents(in_array.grad) as (gradient,):
-            if inclusive:
-                gradient += sums
-            else:
-                gradient[:-1] += sums[1:]
+        _array_adjoints.of_scan(in_array, out_array, inclusive, lambda sums: _scan(sums, sums, True))
         out_array.grad.zero_()
 
     _recorded.function("array_scan", forward, backward, [in_array], out_array)
@@ -197,7 +191,7 @@ def array_sum(values: array, out: array | None = None, value_count: int | None =
         return _deliver("array_sum", sums, out, values.dtype, axis)
 
     def backward() -> None:
-        _spread(values, _incoming(out, values, axis), axis, count)
+        _array_adjoints.of_sums(values, out, axis, count)
         out.grad.zero_()  # type: ignore[union-attr]
 
     return _recorded.function("array_sum", forward, backward, [values], out)
@@ -216,7 +210,7 @@ def array_inner(a: array, b: array, out: array | None = None, count: int | None 
 
     def forward() -> Any:
         if out is not None and _native.is_recording():
-            kept[:] = [a._np().copy(), b._np().copy()]
+            kept[:] = [_array_adjoints.copied(a), _array_adjoints.copied(b)]
         found = _sums("array_inner", [a, b], out, axis, count, a.dtype._wp_scalar_type_)
         if found is not None:
             return found
@@ -228,37 +222,11 @@ def array_inner(a: array, b: array, out: array | None = None, count: int | None 
 
     def backward() -> None:
         x, y = kept
-        incoming = _incoming(out, a, axis)
-        # One number for all components of an element.
-        incoming = incoming.reshape(incoming.shape + (1,) * (x.ndim - a.ndim))
-        for one, factor in ((a, y), (b, x)):
-            _spread(one, incoming * factor, axis, count)
+        _array_adjoints.of_sums(a, out, axis, count, y)
+        _array_adjoints.of_sums(b, out, axis, count, x)
         out.grad.zero_()  # type: ignore[union-attr]
 
     return _recorded.function("array_inner", forward, backward, [a, b], out)
-
-
-def _incoming(out: Any, source: array, axis: int | None) -> np.ndarray:
-    """The gradient of sums, with an extent of 1 where there was one to sum over."""
-    incoming = out.grad._np()
-    inner = incoming.shape[out.ndim :]
-    lead = tuple(1 if axis is None or d == axis else extent for d, extent in enumerate(source.shape))
-    return incoming.reshape(lead + inner)
-
-
-def _spread(source: array, incoming: np.ndarray, axis: int | None, count: int) -> None:
-    """Adds to the gradient of what was summed."""
-    if source.grad is None:
-        return
-    target = source.grad._np()
-    incoming = np.broadcast_to(incoming, target.shape)
-    if axis is not None:
-        part = (slice(None),) * axis + (slice(count),)
-        target[part] += incoming[part]
-    else:
-        at = np.unravel_index(np.arange(count), source.shape)
-        target[at] += incoming[at]
-    source.grad._store(target)
 
 
 def array_cast(in_array: array, out_array: array, count: int | None = None) -> None:

@@ -157,6 +157,51 @@ def test_runs(rng, dtype):
     assert count.numpy()[0] == 0
 
 
+def test_sums_on_the_tape(rng):
+    x, y = rng.random((3, 4)), rng.random((3, 4))
+    a, b = (wp.array(one, dtype=wp.float64, requires_grad=True) for one in (x, y))
+    out = wp.zeros(1, dtype=wp.float64, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.utils.array_inner(a, b, out=out)
+        a.fill_(5.0)
+    tape.backward(out)
+    np.testing.assert_array_equal(a.grad.numpy(), y)
+    np.testing.assert_array_equal(b.grad.numpy(), x)
+    rows, first = wp.zeros((1, 4), dtype=wp.float64, requires_grad=True), wp.zeros(1, dtype=wp.float64)
+    tape.reset()
+    with tape:
+        wp.utils.array_sum(b, out=rows, axis=0, value_count=2)
+    tape.backward(grads={rows: wp.array([[1.0, 2.0, 3.0, 4.0]], dtype=wp.float64)})
+    assert b.grad.numpy().tolist() == [[1.0, 2.0, 3.0, 4.0]] * 2 + [[0.0] * 4]
+    assert first.grad is None
+    # Some of the elements in row-major order, every other column, vectors.
+    weight = wp.array([2.0], dtype=wp.float64)
+    for source, n, expected in ((b, 5, [[2.0] * 4, [2.0, 0.0, 0.0, 0.0]]), (b[:, ::2], 3, [[2.0, 2.0], [2.0, 0.0]])):
+        tape.reset()
+        b.grad.zero_()
+        with tape:
+            wp.utils.array_sum(source, out=out, value_count=n)
+        tape.backward(grads={out: weight})
+        assert source.grad.numpy().tolist() == [*expected, [0.0] * len(expected[0])]
+        assert b.grad.numpy().sum() == 2.0 * n
+    p, q = (wp.array(rng.random((2, 3, 3)), dtype=wp.vec3d, requires_grad=True) for _ in range(2))
+    inner = wp.zeros((2, 1), dtype=wp.float64, requires_grad=True)
+    tape.reset()
+    with tape:
+        wp.utils.array_inner(p, q, out=inner, axis=1, count=2)
+    tape.backward(grads={inner: wp.array([[2.0], [3.0]], dtype=wp.float64)})
+    scale = np.array([2.0, 3.0]).reshape(2, 1, 1) * [[1.0], [1.0], [0.0]]
+    np.testing.assert_array_equal(p.grad.numpy(), scale * q.numpy())
+    np.testing.assert_array_equal(q.grad.numpy(), scale * p.numpy())
+    v, scanned = (wp.array(one, dtype=float, requires_grad=True) for one in ([1.0, 2.0, 3.0], [0.0] * 3))
+    for inclusive, expected in ((True, [6.0, 5.0, 3.0]), (False, [5.0, 3.0, 0.0])):
+        with wp.Tape() as tape:
+            wp.utils.array_scan(v, scanned, inclusive)
+        tape.zero()
+        tape.backward(grads={scanned: wp.array([1.0, 2.0, 3.0], dtype=float)})
+        assert v.grad.list() == expected
+
+
 def test_casts(rng):
     values = np.clip(100 * rng.normal(size=(40, 6)), -100, 100).astype(np.float32)
     x = wp.array(values)

@@ -380,33 +380,6 @@ def test_adjoint_launch(device):
     assert (gx.list(), x.list()) == ([56.0, 36.0], [2.0, 3.0])
 
 
-def test_sums_on_the_tape():
-    random = np.random.default_rng(2)
-    x, y = random.random((3, 4)), random.random((3, 4))
-    a, b = (wp.array(one, dtype=wp.float64, requires_grad=True) for one in (x, y))
-    out = wp.zeros(1, dtype=wp.float64, requires_grad=True)
-    with wp.Tape() as tape:
-        wp.utils.array_inner(a, b, out=out)
-        a.fill_(5.0)
-    tape.backward(out)
-    np.testing.assert_array_equal(a.grad.numpy(), y)
-    np.testing.assert_array_equal(b.grad.numpy(), x)
-    rows, first = wp.zeros((1, 4), dtype=wp.float64, requires_grad=True), wp.zeros(1, dtype=wp.float64)
-    tape.reset()
-    with tape:
-        wp.utils.array_sum(b, out=rows, axis=0, value_count=2)
-    tape.backward(grads={rows: wp.array([[1.0, 2.0, 3.0, 4.0]], dtype=wp.float64)})
-    assert b.grad.numpy().tolist() == [[1.0, 2.0, 3.0, 4.0]] * 2 + [[0.0] * 4]
-    assert first.grad is None
-    v, scanned = floats([1.0, 2.0, 3.0]), floats([0.0] * 3)
-    for inclusive, expected in ((True, [6.0, 5.0, 3.0]), (False, [5.0, 3.0, 0.0])):
-        with wp.Tape() as tape:
-            wp.utils.array_scan(v, scanned, inclusive)
-        tape.zero()
-        tape.backward(grads={scanned: floats([1.0, 2.0, 3.0], False)})
-        assert v.grad.list() == expected
-
-
 @wp.func
 def take_number(counter: wp.array(dtype=int), numbers: wp.array(dtype=int), i: int):
     n = wp.atomic_add(counter, 0, 1)
