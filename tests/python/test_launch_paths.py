@@ -10,6 +10,7 @@ import pytest
 
 import gridstride as wp
 from gridstride import _launch
+from gridstride.cli.stages import kernel_ir
 
 pytestmark = pytest.mark.cpu
 
@@ -434,3 +435,34 @@ def test_an_object_that_describes_its_memory_is_an_array():
     assert values.tolist() == [2.0] * 3
     with pytest.raises(RuntimeError, match="argument 1 `a`: expected array"):
         wp.launch(fill, dim=3, inputs=[Described(np.zeros(3)), 1.0, 3], device="cpu")
+
+
+@wp.kernel
+def advance(v: wp.array(dtype=float), x: wp.array(dtype=float), dt: float):
+    i = wp.tid()
+    v[i] += dt
+    x[i] += v[i] * dt
+
+
+def test_updates_of_several_arrays_are_plain_where_these_share_no_memory():
+    assert "atomic" not in kernel_ir(f"{__file__}:advance", "explain")
+
+
+@pytest.mark.parametrize("way", ["launch", "recorded"])
+def test_updates_of_several_arrays_in_turn_with_memory_in_common(way):
+    n = 100_000
+    for shift in (n, 1, n, 0):
+        memory = wp.zeros(2 * n, dtype=float)
+        v, x = memory[:n], memory[shift : shift + n]
+        if way == "launch":
+            wp.launch(advance, dim=n, inputs=[v, x, 1.0])
+        else:
+            wp.launch(advance, dim=n, inputs=[v, x, 1.0], record_cmd=True).launch()
+        if shift == n:
+            np.testing.assert_array_equal(memory.numpy(), 1.0)
+        elif shift == 0:
+            np.testing.assert_array_equal(v.numpy(), 2.0)
+        else:
+            # What a thread adds to its neighbor's element depends on who comes first; neither update is lost.
+            assert memory.numpy()[0] == 1.0
+            assert memory.numpy()[1:n].min() >= 2.0

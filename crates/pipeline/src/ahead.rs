@@ -41,7 +41,8 @@ pub enum Unreadable {
 }
 
 impl Compiled {
-    /// Compiles a unit for the CPU: for arrays without gaps, and for any.
+    /// Compiles a unit for the CPU: for arrays without gaps, and for any; for distinct ones besides where that is other
+    /// code.
     pub fn for_cpu(
         label: String,
         unit: Arc<Unit>,
@@ -49,8 +50,10 @@ impl Compiled {
         disk: Option<&DiskCache>,
     ) -> Result<Compiled, codegen::Error> {
         let mut codes = Vec::new();
-        for contiguous in [true, false] {
-            let special = Specialization { contiguous, rank };
+        let distinct: &[bool] = if unit.summary().gains_by_distinct { &[true, false] } else { &[false] };
+        let layouts = [true, false].into_iter().flat_map(|contiguous| distinct.iter().map(move |&d| (contiguous, d)));
+        for (contiguous, distinct) in layouts {
+            let special = Specialization { contiguous, distinct, rank };
             codes.push((code_key(&unit, special), object(&unit, special, disk)?));
         }
         Ok(Compiled { label, unit, rank, codes })
@@ -182,7 +185,7 @@ impl Reader<'_> {
             *is_indexed = self.flag()?;
         }
         let sources = self.sources(&mut module)?;
-        let unit = Unit::of_optimized(module, sources, indexed, key)?;
+        let unit = Unit::of_optimized(module, rank, sources, indexed, key)?;
         let n_codes = self.number()?;
         let code = |_| Some((Key::from_bytes(self.bytes()?)?, self.bytes()?.to_vec()));
         let unit = Arc::new(unit);
@@ -215,7 +218,7 @@ mod tests {
         let mut sources = SourceMap::default();
         let file = sources.add(Arc::new(SourceFile::new("k.py", "a[i] = a[i]\n")));
         module.sites[0].span = Span::new(file, 7, 11);
-        let Some(unit) = Unit::of_optimized(module, sources, [true, false, false, false], Key::new(&[])) else {
+        let Some(unit) = Unit::of_optimized(module, 1, sources, [true, false, false, false], Key::new(&[])) else {
             panic!("no kernel")
         };
         Compiled {

@@ -18,6 +18,8 @@ use std::time::Instant;
 pub struct Specialization {
     /// Every array argument is row-major without gaps.
     pub contiguous: bool,
+    /// No array that the kernel writes to shares memory with another argument. For units that gain by it.
+    pub distinct: bool,
     /// Dimensions of the launch.
     pub rank: u32,
 }
@@ -74,7 +76,7 @@ fn generate(
     key: &Key,
     disk: Option<&DiskCache>,
 ) -> Result<Vec<u8>, codegen::Error> {
-    let code = unit.code()?;
+    let code = unit.code_for(special)?;
     let object = timed(Phase::Generated, || codegen::compile(code, unit.kernel, &special.options()))?;
     if let Some(disk) = disk {
         disk.write(key, &object);
@@ -118,7 +120,7 @@ pub fn code_key(unit: &Unit, special: Specialization) -> Key {
         Gang::Width(width) => width as u8,
         Gang::Masked(width) => 128 + width as u8,
     };
-    let flags = [u8::from(special.contiguous), special.rank as u8, gang];
+    let flags = [u8::from(special.contiguous), u8::from(special.distinct), special.rank as u8, gang];
     Key::new(&[
         unit.key().as_bytes(),
         &flags,

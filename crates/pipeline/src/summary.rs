@@ -11,6 +11,8 @@ pub struct Summary {
     pub written: Vec<bool>,
     /// Array parameters of which a GPU's blocks may sum up what is added to them, where they are small.
     pub summed: Vec<usize>,
+    /// Whether there is better code for launches where no array that the kernel writes to shares memory with another.
+    pub gains_by_distinct: bool,
     /// Whether blocks wait for each other.
     pub waits_for_grid: bool,
     /// A function of other code that it calls, if it does: such a kernel runs on a GPU alone.
@@ -18,8 +20,8 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Of an optimized kernel.
-    pub(crate) fn of(kernel: &Function) -> Summary {
+    /// Of an optimized kernel and the rank of its launches.
+    pub(crate) fn of(kernel: &Function, launch_rank: u32) -> Summary {
         let external = kernel.insts.iter().find_map(|inst| match &inst.attr {
             Attr::Text(name) if inst.op == Op::CallExtern => Some(name.to_string()),
             _ => None,
@@ -27,18 +29,20 @@ impl Summary {
         Summary {
             written: written_params(kernel),
             summed: transform::summed_arrays(kernel),
+            gains_by_distinct: transform::has_distinct_atomics(kernel, launch_rank),
             waits_for_grid: kernel.insts.iter().any(|inst| inst.op == Op::GridBarrier),
             external,
         }
     }
 
     pub(crate) fn pack(&self) -> Vec<u8> {
-        let Summary { written, summed, waits_for_grid, external } = self;
+        let Summary { written, summed, gains_by_distinct, waits_for_grid, external } = self;
         let mut out = Vec::new();
         number(&mut out, written.len());
         written.iter().for_each(|&is_written| number(&mut out, is_written.into()));
         number(&mut out, summed.len());
         summed.iter().for_each(|&param| number(&mut out, param));
+        number(&mut out, (*gains_by_distinct).into());
         number(&mut out, (*waits_for_grid).into());
         number(&mut out, external.is_some().into());
         external.iter().for_each(|name| bytes(&mut out, name.as_bytes()));
@@ -49,9 +53,10 @@ impl Summary {
         let mut reader = Reader(entry);
         let written = (0..reader.number()?).map(|_| reader.flag()).collect::<Option<_>>()?;
         let summed = (0..reader.number()?).map(|_| reader.number()).collect::<Option<_>>()?;
+        let gains_by_distinct = reader.flag()?;
         let waits_for_grid = reader.flag()?;
         let external = if reader.flag()? { Some(reader.text()?) } else { None };
-        reader.0.is_empty().then_some(Summary { written, summed, waits_for_grid, external })
+        reader.0.is_empty().then_some(Summary { written, summed, gains_by_distinct, waits_for_grid, external })
     }
 }
 
@@ -63,7 +68,7 @@ mod tests {
     fn what_is_packed_comes_back() {
         for external in [None, Some("f".to_owned())] {
             let (written, summed) = (vec![true, false, true], vec![2, 0]);
-            let summary = Summary { written, summed, waits_for_grid: true, external };
+            let summary = Summary { written, summed, gains_by_distinct: true, waits_for_grid: false, external };
             let packed = summary.pack();
             assert_eq!(Summary::unpack(&packed), Some(summary));
             assert_eq!(Summary::unpack(&packed[..packed.len() - 1]), None);

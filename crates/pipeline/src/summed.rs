@@ -59,7 +59,8 @@ mod tests {
                     v4: i32 = load v0[v3]\n  v5: i64 = cast v4\n  v6: i32 = atomic add v1[v5], v4\n  \
                     v7: i32 = atomic max v2[v5], v4\n  return\n}\n";
         let Ok(module) = ir::parse::parse_module(text) else { panic!("not parsed") };
-        let Some(unit) = Unit::of_optimized(module, SourceMap::default(), [true, false, false, false], Key::new(&[]))
+        let Some(unit) =
+            Unit::of_optimized(module, 1, SourceMap::default(), [true, false, false, false], Key::new(&[]))
         else {
             panic!("no kernel")
         };

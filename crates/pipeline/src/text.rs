@@ -123,17 +123,22 @@ pub fn text(
             },
         );
     let rank = dims.fold(special.rank, u32::max);
-    let options = Specialization { rank, ..special }.options();
+    // As for the usual launch.
+    let special = Specialization { rank, distinct: unit.summary().gains_by_distinct, ..special };
+    let options = special.options();
     // As for a large launch whose arrays are small, where that makes a difference.
     let summed = unit.summary().summed.iter().filter(|&&param| param < 64).fold(0, |bits, &param| bits | 1 << param);
     let ptx = PtxOptions { summed, ..ptx_options(cuda, rank) };
     let sources = Some(&unit.sources);
     match stage {
-        Stage::Llvm => codegen::llvm_text(unit.code()?, unit.kernel, &options, true).map_err(TextError::Code),
-        Stage::Assembly => codegen::assembly(unit.code()?, unit.kernel, &options).map_err(TextError::Code),
-        Stage::Explain => {
-            Ok(lines(&unit, &codegen::explain(unit.code().unwrap_or_else(|_| unit.module()), unit.kernel, &options)))
+        Stage::Llvm => {
+            codegen::llvm_text(unit.code_for(special)?, unit.kernel, &options, true).map_err(TextError::Code)
         }
+        Stage::Assembly => codegen::assembly(unit.code_for(special)?, unit.kernel, &options).map_err(TextError::Code),
+        Stage::Explain => Ok(lines(
+            &unit,
+            &codegen::explain(unit.code_for(special).unwrap_or_else(|_| unit.module()), unit.kernel, &options),
+        )),
         Stage::Ptx => {
             nvptx::compile(unit.module(), unit.kernel, &ptx, sources).map(|ptx| ptx.text).map_err(TextError::Code)
         }

@@ -5,6 +5,7 @@
 //! does.
 
 use crate::cache::DiskCache;
+use crate::code::Specialization;
 use crate::counters::{Phase, timed};
 use crate::key::Key;
 use crate::summary::Summary;
@@ -38,6 +39,8 @@ pub struct Unit {
     optimized: OnceLock<Module>,
     /// For a kernel over thread blocks, what the CPU runs; made on first use.
     program: OnceLock<Result<Module, Refused>>,
+    /// The module for launches whose arrays are distinct, where that is another; made on first use.
+    distinct: OnceLock<Module>,
 }
 
 /// IR before the optimizer, and all that decides what becomes of it.
@@ -63,13 +66,14 @@ impl Unit {
     /// A unit whose module is optimized already, under the key that it had before; nothing where no kernel is in it.
     pub(crate) fn of_optimized(
         module: Module,
+        launch_rank: u32,
         sources: SourceMap,
         indexed: [bool; MAX_RANK],
         key: Key,
     ) -> Option<Unit> {
         let kernel = module.kernel()?;
         let optimized = OnceLock::from(module.clone());
-        let source = Source { module, launch_rank: 1, are_distinct: false, nulls: None };
+        let source = Source { module, launch_rank, are_distinct: false, nulls: None };
         Some(Unit { optimized, ..Unit::with(source, kernel, sources, indexed, key) })
     }
 
@@ -87,6 +91,7 @@ impl Unit {
             summary: OnceLock::new(),
             optimized: OnceLock::new(),
             program: OnceLock::new(),
+            distinct: OnceLock::new(),
         }
     }
 
@@ -122,7 +127,25 @@ impl Unit {
         })
     }
 
-    /// The module that code for the CPU is made from: a kernel over thread blocks runs as a program there.
+    /// The module that code for the CPU is made from.
+    pub fn code_for(&self, special: Specialization) -> Result<&Module, codegen::Error> {
+        if !special.distinct {
+            return self.code();
+        }
+        let make = || {
+            let mut module = self.module().clone();
+            timed(Phase::Optimized, || {
+                let kernel = module.funcs.get_mut(self.kernel.index());
+                if kernel.is_some_and(|kernel| transform::demote_atomics(kernel, self.source.launch_rank, true).0) {
+                    transform::optimize(&mut module);
+                }
+            });
+            module
+        };
+        Ok(self.distinct.get_or_init(make))
+    }
+
+    /// As [`Unit::code_for`] of any launch: a kernel over thread blocks runs as a program there.
     pub fn code(&self) -> Result<&Module, codegen::Error> {
         if !self.is_over_blocks() {
             return Ok(self.module());
@@ -144,7 +167,7 @@ impl Unit {
         self.summary.get_or_init(|| {
             let known = self.disk.get().and_then(|disk| disk.read(&self.summary_key()));
             let known = known.and_then(|entry| Summary::unpack(&entry));
-            known.unwrap_or_else(|| Summary::of(self.module().func(self.kernel)))
+            known.unwrap_or_else(|| Summary::of(self.module().func(self.kernel), self.source.launch_rank))
         })
     }
 

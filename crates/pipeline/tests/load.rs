@@ -6,8 +6,8 @@ use pipeline::{Specialization, Unit, code_key, load, unit as unit_of};
 use runtime::{Fault, LaunchBounds};
 use std::sync::Arc;
 
-const CONTIGUOUS: Specialization = Specialization { contiguous: true, rank: 1 };
-const STRIDED: Specialization = Specialization { contiguous: false, rank: 1 };
+const CONTIGUOUS: Specialization = Specialization { contiguous: true, distinct: false, rank: 1 };
+const STRIDED: Specialization = Specialization { contiguous: false, distinct: false, rank: 1 };
 
 /// A kernel that adds a constant to every element.
 fn unit(constant: &str) -> Unit {
@@ -107,4 +107,28 @@ fn threads_that_compile_the_same_code_share_it() {
         threads.into_iter().map(|thread| thread.join().expect("no panic").expect("it compiles")).collect()
     });
     assert!(modules.iter().all(|module| Arc::ptr_eq(module, &modules[0])));
+}
+
+#[test]
+fn updates_of_several_arrays_are_plain_where_these_are_distinct() {
+    let text = "kernel @advance(v0: array<f32, 1>, v1: array<f32, 1>, v2: f32) {
+       v3: i64 = tid 0
+       v4: f32 = atomic add v0[v3], v2
+       v5: f32 = atomic add v1[v3], v4
+       return
+     }";
+    let module = ir::parse::parse_module(text).unwrap_or_else(|error| panic!("{error:?}"));
+    let unit = optimize(Lowered {
+        module,
+        sources: Default::default(),
+        launch_rank: 1,
+        custom: Vec::new(),
+        derivatives: Vec::new(),
+    });
+    assert!(unit.summary().gains_by_distinct);
+    for distinct in [true, false] {
+        let code = unit.code_for(Specialization { distinct, ..CONTIGUOUS }).expect("no kernel over blocks");
+        assert_eq!(code.to_string().contains("atomic"), !distinct, "{code}");
+    }
+    assert_ne!(code_key(&unit, CONTIGUOUS), code_key(&unit, Specialization { distinct: true, ..CONTIGUOUS }));
 }

@@ -50,17 +50,23 @@ fn what_is_on_disk_is_what_the_optimizer_gives() {
     let mut found = Vec::new();
     for text in KERNELS {
         let cold = made(text);
-        load(&cold, Specialization { contiguous: true, rank: 1 }, Some(&disk)).expect("it compiles");
+        load(&cold, Specialization { contiguous: true, distinct: false, rank: 1 }, Some(&disk)).expect("it compiles");
         let warm = made(text);
         warm.look_in(Some(&disk));
         let before = n_optimized();
         assert_eq!(warm.summary(), cold.summary(), "{text}");
-        load(&warm, Specialization { contiguous: true, rank: 1 }, Some(&disk)).expect("it is loaded");
+        load(&warm, Specialization { contiguous: true, distinct: false, rank: 1 }, Some(&disk)).expect("it is loaded");
         assert_eq!(n_optimized(), before, "{text}");
         assert_eq!(warm.module().to_string(), cold.module().to_string());
         found.push(cold.summary().clone());
     }
-    let none = Summary { written: vec![false, true], summed: vec![], waits_for_grid: false, external: None };
+    let none = Summary {
+        written: vec![false, true],
+        summed: vec![],
+        gains_by_distinct: false,
+        waits_for_grid: false,
+        external: None,
+    };
     assert_eq!(found[0], none);
     assert_eq!(found[1], Summary { summed: vec![1], ..none.clone() });
     assert_eq!(found[2], Summary { written: vec![false], waits_for_grid: true, ..none });

@@ -9,7 +9,7 @@ use crate::launch::{Device, Prepared, detached, kernel_of, parse_device, signatu
 use crate::launcher::{BlockLauncher, Code, Known, learner_of};
 use crate::options::tuning;
 use crate::pack::{Words, collect_args};
-use crate::plan::{CudaKey, Ready, UnitKey};
+use crate::plan::{CpuKey, CudaKey, Ready, UnitKey};
 use crate::{print, state};
 use pipeline::Unit;
 use pyo3::exceptions::{PyNotImplementedError, PyTypeError, PyValueError};
@@ -81,8 +81,8 @@ pub(crate) fn launch_blocks<'py>(
         }
         let unit = match device {
             Device::Cpu => {
-                let is_contiguous = signature.is_contiguous(&words);
-                let ready = signature.variants.code(kernel, &signature.types, key, is_contiguous, options)?;
+                let cpu = CpuKey::usual(signature.is_contiguous(&words));
+                let ready = signature.variants.code(kernel, &signature.types, key, cpu, options)?;
                 launch.run(&ready, &fault)?;
                 learn(Code::Cpu(ready.clone()));
                 ready.unit.clone()

@@ -402,7 +402,8 @@ impl<'a, 'py> Given<'a, 'py> {
         is_contiguous: bool,
     ) -> Option<Outcome> {
         let grid = self.grid;
-        let Some(ready) = kernel.plans.get(grid.rank, is_contiguous) else { return Some(Outcome::Unplanned) };
+        let ready = kernel.plans.get(grid.rank, is_contiguous, signature, words);
+        let Some(ready) = ready else { return Some(Outcome::Unplanned) };
         let job = Job { kernel, signature, words, grid };
         if self.is_taped {
             if ready.watch.expect(grid.n_threads) == Length::Long {
@@ -461,7 +462,7 @@ impl<'a, 'py> Given<'a, 'py> {
                 return Ok(None);
             }
             let job = Job { kernel, signature, words: &words, grid: self.grid };
-            match kernel.plans.get(self.grid.rank, signature.is_contiguous(&words)) {
+            match kernel.plans.get(self.grid.rank, signature.is_contiguous(&words), signature, &words) {
                 Some(ready) if self.is_taped => self.run_taped(py, signature, &job, ready).map(Some),
                 Some(ready) => job.run(py, ready).map(Some),
                 None => Ok(None),

@@ -209,9 +209,9 @@ impl Prepared<'_, '_> {
         let py = self.kernel.py();
         match self.device {
             Device::Cpu => {
-                let is_contiguous = self.signature.is_contiguous(self.words);
                 let variants = &self.signature.variants;
-                let ready = variants.code(self.kernel, types, key, is_contiguous, self.options)?;
+                let cpu = variants.cpu_key(self.kernel, self.signature, self.words, key)?;
+                let ready = variants.code(self.kernel, types, key, cpu, self.options)?;
                 self.check_writes(&ready.unit)?;
                 let pending = self.tell_tapes(key, &ready.unit)?;
                 job.run(py, &ready)?;

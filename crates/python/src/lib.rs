@@ -69,7 +69,11 @@ fn compile<'py>(
                 let cuda = plan::CudaKey::usual(ordinal, pack::Layout::BEST);
                 signature.variants.cuda_code(kernel, &types, key, cuda, options).map(|_| ())
             }
-            launch::Device::Cpu => signature.variants.code(kernel, &types, key, true, options).map(|_| ()),
+            launch::Device::Cpu => {
+                let are_distinct = signature.variants.unit(kernel, &types, key)?.summary().gains_by_distinct;
+                let cpu = plan::CpuKey { is_contiguous: true, are_distinct };
+                signature.variants.code(kernel, &types, key, cpu, options).map(|_| ())
+            }
             launch::Device::Interp => signature.variants.unit(kernel, &types, key).map(|_| ()),
         }
     })
@@ -119,7 +123,7 @@ fn text<'py>(
         let options = read.for_rank(checked_rank(rank)?);
         let host = LiveHost::new(py);
         let id = host.register(kernel.as_any());
-        let special = Specialization { contiguous: true, rank };
+        let special = Specialization { contiguous: true, distinct: false, rank };
         let request =
             adjoint.then(|| Request { wanted: vec![true; types.len()], overlap: false, adjoints_overlap: false, rank });
         let text = pipeline::text(&host, id, &types, &options, special, cuda, stage, request.as_ref());

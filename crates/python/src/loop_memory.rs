@@ -8,7 +8,7 @@
 use crate::cuda::{self, Queue};
 use crate::launch::{Device, Job, Prepared};
 use crate::pack::{Signature, Words};
-use crate::plan::UnitKey;
+use crate::plan::{CpuKey, UnitKey};
 use crate::tape::watch;
 use ir::Type;
 use pipeline::{Part, Unit};
@@ -74,8 +74,8 @@ pub(crate) fn run(
     }
     if job.device == Device::Cpu {
         starts.write(&counts)?;
-        let is_contiguous = signature.is_contiguous(&words);
-        let ready = signature.variants.code(job.kernel, &signature.types, key, is_contiguous, job.options)?;
+        let cpu = CpuKey::usual(signature.is_contiguous(&words));
+        let ready = signature.variants.code(job.kernel, &signature.types, key, cpu, job.options)?;
         let run = Job { kernel: job.kernel.get(), signature: &signature, words: &words, grid: &job.grid };
         let part = |piece: Range<usize>| run.run_part(job.kernel.py(), &ready, piece.start as i64..piece.end as i64);
         return pieces.into_iter().try_for_each(part);

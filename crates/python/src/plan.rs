@@ -9,7 +9,8 @@ use crate::external;
 use crate::function::Kernel;
 use crate::host::LiveHost;
 use crate::options::{CompileOptions, disk_cache};
-use crate::pack::Layout;
+use crate::pack::{Layout, Signature};
+use crate::tape::places;
 use ir::Type;
 use pipeline::{CudaError, CudaSpecialization, CudaTuning, Linked, LoadedModule, Part, Request, Specialization, Unit};
 use pyo3::prelude::*;
@@ -29,7 +30,7 @@ pub(crate) struct Variants {
     /// Set where the code is that of the kernel's adjoint kernel.
     adjoint: Option<Differentiated>,
     units: Mutex<Vec<(UnitKey, Outcome<Unit>)>>,
-    codes: Mutex<Vec<(UnitKey, bool, Outcome<Ready>)>>,
+    codes: Mutex<Vec<(UnitKey, CpuKey, Outcome<Ready>)>>,
     cuda: Mutex<Vec<(UnitKey, CudaKey, Outcome<CudaReady>)>>,
     /// Code of other compilers that a unit is linked with, by the objects of the program that name it.
     linked: Mutex<Vec<(UnitKey, Vec<Py<PyAny>>)>>,
@@ -41,6 +42,21 @@ pub(crate) struct Variants {
 struct Retired {
     codes: Vec<Outcome<Ready>>,
     cuda: Vec<Outcome<CudaReady>>,
+}
+
+/// What code for the CPU depends on besides the IR.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CpuKey {
+    pub(crate) is_contiguous: bool,
+    /// No array that the kernel writes to shares memory with another, and the code relies on it.
+    pub(crate) are_distinct: bool,
+}
+
+impl CpuKey {
+    /// For code that relies on nothing else.
+    pub(crate) fn usual(is_contiguous: bool) -> CpuKey {
+        CpuKey { is_contiguous, are_distinct: false }
+    }
 }
 
 /// What code for a GPU depends on besides the IR.
@@ -92,6 +108,7 @@ pub(crate) struct Ready {
     pub(crate) key: UnitKey,
     pub(crate) entry: EntryPoint,
     pub(crate) watch: Watch,
+    cpu: CpuKey,
     /// Keeps the code of `entry`.
     module: Arc<LoadedModule>,
 }
@@ -109,7 +126,7 @@ impl Ready {
 pub(crate) struct Plans {
     /// One more than the stamp, so that a new kernel has none.
     stamp: AtomicU64,
-    /// By rank, then by whether every array is contiguous.
+    /// By rank, then by whether every array is contiguous. Where there is code for distinct arrays, that.
     ready: [[AtomicPtr<Ready>; 2]; MAX_RANK],
     /// Code for usual launches on one CUDA device, by rank, whether blocks sum up, and layout.
     cuda: [[[AtomicPtr<CudaReady>; 4]; 2]; MAX_RANK],
@@ -127,12 +144,15 @@ impl Plans {
         self.stamp.load(Ordering::Relaxed) == stamp.wrapping_add(1)
     }
 
-    /// Code for a rank of 1 to 4; the kernel's signature keeps it.
+    /// Code for a rank of 1 to 4 and these arguments; the kernel's signature keeps it.
     #[inline]
-    pub(crate) fn get(&self, rank: u32, is_contiguous: bool) -> Option<&Ready> {
+    pub(crate) fn get(&self, rank: u32, is_contiguous: bool, signature: &Signature, words: &[u64]) -> Option<&Ready> {
         let ready = self.ready[rank as usize - 1][usize::from(is_contiguous)].load(Ordering::Relaxed);
         // SAFETY: null, or put in by `learn`, from an `Arc` that lives as long as the kernel, and so as `self`.
-        unsafe { ready.as_ref() }
+        let ready = unsafe { ready.as_ref() };
+        ready.filter(|ready| {
+            !ready.cpu.are_distinct || places::are_distinct(signature.places(), words, &ready.unit.summary().written)
+        })
     }
 
     /// As `get`, for a CUDA device.
@@ -176,13 +196,14 @@ impl Plans {
         if !self.is_current(stamp) {
             self.forget(stamp);
         }
-        for (known, is_contiguous, outcome) in lock(&variants.codes).iter() {
+        for (known, cpu, outcome) in lock(&variants.codes).iter() {
+            let place = &self.ready[key.rank as usize - 1][usize::from(cpu.is_contiguous)];
             if let Ok(ready) = outcome
                 && *known == key
+                && (cpu.are_distinct || place.load(Ordering::Relaxed).is_null())
             {
                 // Outcomes are never removed, and the signature is the kernel's own: this address stays good.
-                let ready = Arc::as_ptr(ready).cast_mut();
-                self.ready[key.rank as usize - 1][usize::from(*is_contiguous)].store(ready, Ordering::Relaxed);
+                place.store(Arc::as_ptr(ready).cast_mut(), Ordering::Relaxed);
             }
         }
     }
@@ -219,28 +240,45 @@ impl Variants {
         outcome.map_err(|failure| failure.raise(py))
     }
 
+    /// What code for a launch with these arguments may rely on.
+    pub(crate) fn cpu_key(
+        &self,
+        kernel: &Bound<'_, Kernel>,
+        signature: &Signature,
+        words: &[u64],
+        key: UnitKey,
+    ) -> PyResult<CpuKey> {
+        let unit = self.unit(kernel, &signature.types, key)?;
+        let are_distinct = unit.summary().gains_by_distinct
+            && places::are_distinct(signature.places(), words, &unit.summary().written);
+        Ok(CpuKey { is_contiguous: signature.is_contiguous(words), are_distinct })
+    }
+
     /// Code for this signature, compiled on first use.
     pub(crate) fn code(
         &self,
         kernel: &Bound<'_, Kernel>,
         types: &[Type],
         key: UnitKey,
-        is_contiguous: bool,
+        cpu: CpuKey,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Arc<Ready>> {
         let py = kernel.py();
-        if let Some((.., outcome)) = lock(&self.codes).iter().find(|(k, c, _)| *k == key && *c == is_contiguous) {
+        if let Some((.., outcome)) = lock(&self.codes).iter().find(|(k, c, _)| *k == key && *c == cpu) {
             return outcome.clone().map_err(|failure| failure.raise(py));
         }
         let unit = self.unit(kernel, types, key)?;
         let disk = disk_cache(py, options)?;
-        let special = Specialization { contiguous: is_contiguous, rank: key.rank };
+        let CpuKey { is_contiguous: contiguous, are_distinct: distinct } = cpu;
+        let special = Specialization { contiguous, distinct, rank: key.rank };
         let loaded = py.detach(|| pipeline::load(&unit, special, disk.as_ref()));
         let outcome = match loaded {
-            Ok(module) => Ok(Arc::new(Ready { unit, key, entry: module.entry(), watch: Watch::default(), module })),
+            Ok(module) => {
+                Ok(Arc::new(Ready { unit, key, entry: module.entry(), watch: Watch::default(), cpu, module }))
+            }
             Err(error) => Err(Arc::new(Failure::new(&kernel.get().name, error.to_string()))),
         };
-        lock(&self.codes).push((key, is_contiguous, outcome.clone()));
+        lock(&self.codes).push((key, cpu, outcome.clone()));
         outcome.map_err(|failure| failure.raise(py))
     }
 

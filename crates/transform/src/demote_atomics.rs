@@ -33,14 +33,23 @@ pub fn demote_used_atomics(func: &mut Function, rank: u32, are_distinct: bool) -
     demote_some(func, rank, are_distinct, &|result| is_used[result.index()])
 }
 
-fn demote_some(func: &mut Function, rank: u32, are_distinct: bool, is_wanted: &dyn Fn(Value) -> bool) -> Changed {
+/// Whether there is something to demote in launches where no array that the kernel writes to shares memory with another.
+pub fn has_distinct_atomics(func: &Function, rank: u32) -> bool {
+    !private_atomics(func, rank, true).is_empty()
+}
+
+/// The atomics whose elements are reached by their own threads only.
+fn private_atomics(func: &Function, rank: u32, are_distinct: bool) -> Vec<InstId> {
     let may_be_own = func.kind == FunctionKind::Kernel && !func.params.iter().any(|param| hides_an_array(param.ty));
     let is_private =
         |id| is_local(func, func.inst(id).operands[0]) || may_be_own && is_private(func, id, rank, are_distinct);
-    let private: Vec<InstId> = (0..func.insts.len() as u32)
-        .map(InstId)
-        .filter(|&id| plain_op(func.inst(id)).is_some() && is_wanted(func.inst(id).result()) && is_private(id))
-        .collect();
+    let listed = func.regions.iter().flat_map(|region| &region.insts).copied();
+    listed.filter(|&id| plain_op(func.inst(id)).is_some() && is_private(id)).collect()
+}
+
+fn demote_some(func: &mut Function, rank: u32, are_distinct: bool, is_wanted: &dyn Fn(Value) -> bool) -> Changed {
+    let mut private = private_atomics(func, rank, are_distinct);
+    private.retain(|&id| is_wanted(func.inst(id).result()));
     let mut changed = false;
     for region in 0..func.regions.len() {
         let mut at = 0;

@@ -9,7 +9,7 @@ use crate::errors::guarded;
 use crate::function::Kernel;
 use crate::launch::{Device, Job, Prepared};
 use crate::pack::{Packed, Signature, Words};
-use crate::plan::{Ready, UnitKey};
+use crate::plan::{CpuKey, Ready, UnitKey};
 use crate::tape::record::Launching;
 use crate::tape::state::Launched;
 use crate::tape::watch::{self, out_of_memory};
@@ -190,7 +190,8 @@ impl Facts {
         }
         let signature = adjoint_signature(kernel.get(), launch.signature.types.clone(), request.clone());
         let options = kernel.as_any().call_method0(pyo3::intern!(py, "compile_options"))?.cast_into::<PyDict>()?;
-        let ready = signature.variants.code(kernel, &signature.types, launch.key, is_contiguous, Some(&options))?;
+        let cpu = CpuKey::usual(is_contiguous);
+        let ready = signature.variants.code(kernel, &signature.types, launch.key, cpu, Some(&options))?;
         let code = Code { request, is_contiguous, signature, ready };
         lock().push(code.clone());
         Ok(code)

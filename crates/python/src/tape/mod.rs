@@ -8,7 +8,7 @@ mod backward;
 mod facts;
 mod gradients;
 mod lost;
-mod places;
+pub(crate) mod places;
 pub(crate) mod record;
 mod replay;
 mod report;

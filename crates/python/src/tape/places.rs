@@ -82,6 +82,15 @@ pub(crate) fn places(types: &[Type], word_of: impl Fn(usize) -> usize) -> Vec<Pl
     found
 }
 
+/// Whether no array that is written to shares memory with another. `written` is per parameter.
+pub(crate) fn are_distinct(places: &[Place], words: &[u64], written: &[bool]) -> bool {
+    places.iter().enumerate().filter(|(_, place)| written[place.param]).all(|(at, place)| {
+        let Some(span) = place.span(words) else { return true };
+        let mut others = places.iter().enumerate().filter(|&(other, _)| other != at);
+        !others.any(|(_, other)| other.span(words).is_some_and(|other| other.overlaps(span)))
+    })
+}
+
 /// Whether a value of this type, or what it holds, has a derivative.
 pub(crate) fn carries_derivatives(ty: Type) -> bool {
     ty.leaves().iter().any(|leaf| matches!(leaf.kind, ir::LeafKind::Scalar(scalar) if scalar.class() == Class::Float))
