@@ -12,9 +12,9 @@ FLAGS = ["-O3", "-march=native", "-fopenmp", "-fno-math-errno"]
 FOLDER = tempfile.TemporaryDirectory(prefix="gridstride-bench-")
 
 
-def build(*flags):
-    library = Path(FOLDER.name) / f"reference{''.join(flags)}.so"
-    source = Path(__file__).parent / "reference.c"
+def build(*flags, source="reference.c"):
+    library = Path(FOLDER.name) / f"{source}{''.join(flags)}.so"
+    source = Path(__file__).parent / source
     subprocess.run(["gcc", *FLAGS, *flags, "-shared", "-fPIC", source, "-o", library, "-lm"], check=True)
     return ctypes.CDLL(str(library))
 

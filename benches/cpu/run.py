@@ -44,12 +44,12 @@ STRETCH = 0.03
 clock = time.process_time if ARGS.cpu else time.perf_counter
 
 
-def warp_style(package, fast_math):
-    """warp_text.py with `wp` as one of the two packages whose text it is."""
+def warp_style(package, fast_math, file="warp_text.py"):
+    """A text in the style of Warp with `wp` as one of the two packages whose text it is."""
     module = importlib.import_module(package)
     if package == "warp":
         module.config.log_level = logging.WARNING
-    spec = importlib.util.spec_from_file_location(f"{package}_{fast_math}_text", FOLDER / "warp_text.py")
+    spec = importlib.util.spec_from_file_location(f"{package}_{fast_math}_text", FOLDER / file)
     text = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = text
     text.wp, text.FAST_MATH = module, fast_math
@@ -82,11 +82,11 @@ CONTENDERS = {
 }
 
 
-def contenders():
-    wanted = [name.strip() for name in ARGS.only.split(",")] if ARGS.only else list(CONTENDERS)
+def find(contenders):
+    wanted = [name.strip() for name in ARGS.only.split(",")] if ARGS.only else list(contenders)
     found = {}
     for name in wanted:
-        load, works = CONTENDERS[name]
+        load, works = contenders[name]
         try:
             found[name] = (load(), works)
         except ImportError as error:
@@ -102,7 +102,7 @@ def check(work, data, got, name):
         raise SystemExit(f"{name} computes {work.name} wrong: off by {error:.3g}")
 
 
-def measure(work, found):
+def measure(work, found, check):
     """The times of each contender's runs."""
     data = work.arrays()
     runs, kept = {}, []
@@ -134,8 +134,8 @@ def machine():
     return f"{model}, {os.cpu_count()} cores, {widest}"
 
 
-def main():
-    found = contenders()
+def main(works=WORKS, contenders=CONTENDERS, check=check):
+    found = find(contenders)
     results = {
         "machine": machine(),
         "threads": ARGS.threads,
@@ -145,10 +145,10 @@ def main():
     }
     clock_name = " (processor time)" if ARGS.cpu else ""
     print(f"{results['machine']}; {ARGS.threads} threads{clock_name}; best of {ARGS.rounds} rounds")
-    for work in WORKS:
+    for work in works:
         if ARGS.works and work.name not in ARGS.works:
             continue
-        times = measure(work, found)
+        times = measure(work, found, check)
         base = min(times["C"]) if "C" in times else None
         print(f"\n{work.name}, {work.unit}")
         rows = results["works"][work.name] = {"unit": work.unit}
