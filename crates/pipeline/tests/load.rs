@@ -21,7 +21,11 @@ fn unit(constant: &str) -> Unit {
            return
          }}"
     );
-    let module = ir::parse::parse_module(&text).unwrap_or_else(|error| panic!("{error:?}"));
+    parsed(&text)
+}
+
+fn parsed(text: &str) -> Unit {
+    let module = ir::parse::parse_module(text).unwrap_or_else(|error| panic!("{error:?}"));
     unit_of(Lowered {
         module,
         sources: Default::default(),
@@ -117,14 +121,7 @@ fn updates_of_several_arrays_are_plain_where_these_are_distinct() {
        v5: f32 = atomic add v1[v3], v4
        return
      }";
-    let module = ir::parse::parse_module(text).unwrap_or_else(|error| panic!("{error:?}"));
-    let unit = optimize(Lowered {
-        module,
-        sources: Default::default(),
-        launch_rank: 1,
-        custom: Vec::new(),
-        derivatives: Vec::new(),
-    });
+    let unit = parsed(text);
     assert!(unit.summary().gains_by_distinct);
     for distinct in [true, false] {
         let code = unit.code_for(Specialization { distinct, ..CONTIGUOUS }).expect("no kernel over blocks");
