@@ -199,6 +199,8 @@ if TYPE_CHECKING:
     from gridstride import autograd, optim, sparse, utils
     from gridstride._ahead import compile_aot_module, load_aot_module
     from gridstride._diagnostics import get_cpu_kernel_cache_key, print_diagnostics
+    from gridstride._geometry.hash_grid import HashGrid
+    from gridstride._geometry.structs import HashGridQuery
     from gridstride._graph import (
         CaptureMode,
         Graph,
@@ -237,6 +239,8 @@ if TYPE_CHECKING:
 # Loaded when first used: names by module. What every program needs is imported above.
 _LATER = {
     "_ahead": "compile_aot_module load_aot_module",
+    "_geometry.hash_grid": "HashGrid",
+    "_geometry.structs": "HashGridQuery",
     "_diagnostics": "get_cpu_kernel_cache_key print_diagnostics",
     "_graph": (
         "CaptureMode Graph ScopedCapture capture_begin capture_debug_dot_print capture_end capture_if "

@@ -48,6 +48,9 @@ class Type:
     def __hash__(self) -> int: ...
     def __eq__(self, other: object) -> bool: ...
 
+def library_struct(name: str) -> Type: ...  # that the kernel library declares
+def sort_by_cell(keys: Array, ids: Array, starts: Array) -> None: ...  # on the host; `keys` are sorted in place
+
 class Array:
     """Base of `gridstride.array`: a view of device memory that a launch can read without calling Python.
 

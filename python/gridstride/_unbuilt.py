@@ -53,6 +53,6 @@ class Unbuilt:
         return f"gridstride.{self.__name__}"
 
 
-_GEOMETRY = "Bvh Mesh HashGrid Volume BvhQuery BvhQueryTiled HashGridQuery MeshQuery MeshQueryAABB MeshQueryAABBTiled"
+_GEOMETRY = "Bvh Mesh Volume BvhQuery BvhQueryTiled MeshQuery MeshQueryAABB MeshQueryAABBTiled"
 _QUERIES = "MeshQueryPoint MeshQueryRay Texture Texture1D Texture2D Texture3D"
 table: dict[str, Unbuilt] = {name: Unbuilt(name) for name in f"{_GEOMETRY} {_QUERIES}".split()}

@@ -297,11 +297,7 @@ pub(crate) fn prepare(module: &Module, customs: &Customs, of: FuncRef, request: 
     let mut module = module.clone();
     let _ = transform::inline_calls_except(&mut module, &|callee| customs.stays(callee));
     let func = &mut module.funcs[of.index()];
-    for _ in 0..2 {
-        for (_, pass) in transform::PASSES {
-            let _ = pass(func);
-        }
-    }
+    transform::run_passes(func);
     if let Some(request) = request {
         let _ = transform::demote_used_atomics(func, request.rank, !request.overlap);
     }

@@ -58,11 +58,7 @@ impl Whole {
         let mut sweep = Sweep::new(primal, &self.activity, &self.volatile, &self.customs, self.aliases, &mut func);
         sweep.function(wanted);
         let Sweep { refused, shared_tapes: tapes, .. } = sweep;
-        for _ in 0..2 {
-            for (_, pass) in transform::PASSES {
-                let _ = pass(&mut func);
-            }
-        }
+        transform::run_passes(&mut func);
         Swept { func, refused, atomics: Vec::new(), extremes: Vec::new(), tapes, written_back: Vec::new() }
     }
 }

@@ -4,7 +4,7 @@
 
 use diagnostics::SourceFile;
 use ruff_python_ast::visitor::{Visitor, walk_stmt};
-use ruff_python_ast::{ModModule, Stmt, StmtFunctionDef};
+use ruff_python_ast::{ModModule, Stmt, StmtClassDef, StmtFunctionDef};
 use ruff_python_parser::{Mode, ParseOptions, Parsed, parse_unchecked};
 use ruff_text_size::Ranged;
 use std::collections::HashMap;
@@ -46,8 +46,16 @@ impl ParsedFile {
 
     /// The top-level functions of the file, in order.
     pub fn functions(&self) -> impl Iterator<Item = &StmtFunctionDef> {
-        let body = self.syntax.as_ref().map(|parsed| parsed.syntax().body.iter()).into_iter().flatten();
-        body.filter_map(|stmt| if let Stmt::FunctionDef(def) = stmt { Some(def) } else { None })
+        self.statements().filter_map(|stmt| if let Stmt::FunctionDef(def) = stmt { Some(def) } else { None })
+    }
+
+    /// The top-level classes of the file, in order.
+    pub fn classes(&self) -> impl Iterator<Item = &StmtClassDef> {
+        self.statements().filter_map(|stmt| if let Stmt::ClassDef(def) = stmt { Some(def) } else { None })
+    }
+
+    fn statements(&self) -> impl Iterator<Item = &Stmt> {
+        self.syntax.as_ref().map(|parsed| parsed.syntax().body.iter()).into_iter().flatten()
     }
 }
 

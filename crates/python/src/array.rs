@@ -197,7 +197,7 @@ impl Array {
         Type::array(self.elem, self.ndim() as u32)
     }
 
-    fn extents(&self) -> &[u64] {
+    pub(crate) fn extents(&self) -> &[u64] {
         &self.descriptor[1..1 + self.ndim()]
     }
 }

@@ -17,6 +17,7 @@ mod fast;
 mod fault;
 mod foreign;
 mod function;
+mod geometry;
 mod host;
 mod items;
 mod launch;
@@ -246,6 +247,8 @@ fn native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(compile, m)?)?;
     m.add_function(wrap_pyfunction!(text, m)?)?;
     m.add_function(wrap_pyfunction!(call::call, m)?)?;
+    m.add_function(wrap_pyfunction!(geometry::library_struct, m)?)?;
+    m.add_function(wrap_pyfunction!(geometry::sort_by_cell, m)?)?;
     m.add_function(wrap_pyfunction!(counters, m)?)?;
     m.add_function(wrap_pyfunction!(set_num_threads, m)?)?;
     m.add_function(wrap_pyfunction!(get_num_threads, m)?)?;

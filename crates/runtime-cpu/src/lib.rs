@@ -25,6 +25,7 @@
 //! ```
 
 mod crew;
+mod each;
 mod forks;
 mod grid;
 mod pace;

@@ -30,6 +30,7 @@ pub mod simplify;
 pub mod sink_stores;
 pub mod split_at_thread;
 pub mod split_at_zero;
+mod split_structs;
 pub mod stage_reads;
 pub mod store_in_warps;
 pub mod sum_in_blocks;
@@ -54,6 +55,7 @@ pub use simplify::simplify;
 pub use sink_stores::sink_stores;
 pub use split_at_thread::split_at_thread;
 pub use split_at_zero::split_at_zero;
+pub use split_structs::split_structs;
 pub use stage_reads::stage_reads;
 pub use store_in_warps::store_in_warps;
 pub use sum_in_blocks::{sum_in_blocks, summed_arrays};
@@ -87,7 +89,8 @@ impl std::ops::BitOrAssign for Changed {
 pub type Pass = (&'static str, fn(&mut Function) -> Changed);
 
 /// The passes over functions, in the order in which [`optimize`] runs them.
-pub const PASSES: [Pass; 5] = [
+pub const PASSES: [Pass; 6] = [
+    ("split_structs", split_structs),
     ("simplify", simplify),
     ("eliminate_common_subexpressions", eliminate_common_subexpressions),
     ("hoist_loop_invariants", hoist_loop_invariants),
@@ -98,8 +101,48 @@ pub const PASSES: [Pass; 5] = [
 /// What one pass reveals another may use, so they run again; a third round rarely finds anything, unless loops were
 /// unrolled.
 const ROUNDS: usize = 2;
-/// Unrolling an outer loop may make an inner one's bounds constant.
+/// Unrolling an outer loop may make an inner one's bounds constant; a field that no inner loop changes may be one that the
+/// outer one does not change.
 const MAX_ROUNDS: usize = 5;
+
+/// How often the passes run.
+struct Rounds {
+    round: usize,
+    last: usize,
+}
+
+impl Default for Rounds {
+    fn default() -> Rounds {
+        Rounds { round: 0, last: ROUNDS }
+    }
+}
+
+impl Rounds {
+    /// Begins a round, if there is to be another.
+    fn next(&mut self) -> bool {
+        self.round += 1;
+        self.round <= self.last
+    }
+
+    /// Notes that a pass changed something.
+    fn changed(&mut self, pass: &str) {
+        if matches!(pass, "split_structs" | "unroll_loops") {
+            self.last = (self.round + ROUNDS).min(MAX_ROUNDS);
+        }
+    }
+}
+
+/// Runs all passes over one function without calls.
+pub fn run_passes(func: &mut Function) {
+    let mut rounds = Rounds::default();
+    while rounds.next() {
+        for (name, pass) in PASSES {
+            if pass(func).0 {
+                rounds.changed(name);
+            }
+        }
+    }
+}
 
 /// Runs all passes. In a module with a kernel only the kernel is made fast: what it calls is in it by then.
 ///
@@ -112,16 +155,15 @@ pub fn optimize(module: &mut Module) {
     check(module, "inline_calls", cfg!(debug_assertions));
     let has_kernel = module.kernel().is_some();
     let mut again: Vec<bool> = module.funcs.iter().map(|func| !has_kernel || func.kind.is_kernel()).collect();
-    let (mut round, mut last) = (0, ROUNDS);
-    while round < last {
-        round += 1;
+    let mut rounds = Rounds::default();
+    while rounds.next() {
         let wanted = again.clone();
         again.fill(false);
         for (name, pass) in PASSES {
             for (i, func) in module.funcs.iter_mut().enumerate().filter(|(i, _)| wanted[*i]) {
                 if pass(func).0 {
                     again[i] = true;
-                    last = if name == "unroll_loops" { (round + ROUNDS).min(MAX_ROUNDS) } else { last };
+                    rounds.changed(name);
                 }
             }
             check(module, name, cfg!(debug_assertions));

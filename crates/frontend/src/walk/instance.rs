@@ -168,6 +168,12 @@ pub(crate) fn is_in_library(name: &str) -> bool {
     library().iter().any(|callee| callee.name == name)
 }
 
+/// Whether a function of the kernel library has a first parameter of that very type.
+pub(crate) fn takes(name: &str, ty: Type) -> bool {
+    let known = library().iter().filter(|callee| callee.name == name);
+    known.filter_map(|callee| callee.params.first()).any(|param| param.annotation == Some(TypePattern::Is(ty)))
+}
+
 fn annotation(expr: &Expr) -> Option<TypePattern> {
     let Expr::Name(name) = expr else { return None };
     match pattern::library_type(name.id.as_str()) {

@@ -40,7 +40,7 @@ impl Lower<'_, '_> {
         let (zero, one) = (self.b().int(Scalar::I64, 0), self.b().int(Scalar::I64, 1));
         let plan = Plan {
             body: &stmt.body,
-            changed: self.changed_names(&stmt.body, Some(stmt)),
+            changed: self.changed_names(&stmt.body, None, Some(stmt)),
             span,
             end: stmt.end().into(),
             is_sure: false,

@@ -28,6 +28,7 @@ pub(crate) mod lower;
 pub(crate) mod operand;
 pub(crate) mod operator;
 pub(crate) mod pattern;
+mod query;
 mod range;
 mod reference;
 pub(crate) mod repeat;

@@ -177,13 +177,13 @@ pub(crate) fn library_type(name: &str) -> Option<TypePattern> {
         "Transformation" => TypePattern::Transform(float()),
         "FloatArray" => TypePattern::Is(Type::array(Type::f32(), 1)),
         "Array" => TypePattern::Array { elem: Box::new(TypePattern::Any), rank: 1 },
-        _ => return named_type(name).map(TypePattern::Is),
+        _ => return named_type(name).or_else(|| builtins::library_struct(name)).map(TypePattern::Is),
     })
 }
 
 /// What a name means inside the kernel library.
 pub(crate) fn library_name(name: &str) -> Option<HostValue> {
-    if let Some(ty) = named_type(name) {
+    if let Some(ty) = named_type(name).or_else(|| builtins::library_struct(name)) {
         return Some(HostValue::Type(TypePattern::Is(ty)));
     }
     builtins::is_builtin(name).then(|| HostValue::Builtin(name.to_owned()))

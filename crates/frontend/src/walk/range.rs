@@ -80,7 +80,7 @@ impl Lower<'_, '_> {
         let [lo, hi, step] = bounds;
         let plan = Plan {
             body: &stmt.body,
-            changed: self.changed_names(&stmt.body, Some(stmt)),
+            changed: self.changed_names(&stmt.body, None, Some(stmt)),
             span,
             end: stmt.end().into(),
             is_sure: trips.is_some_and(|n| n > 0),

@@ -13,6 +13,7 @@ use super::scan;
 use crate::HostValue;
 use diagnostics::Span;
 use ir::{Attr, Const, InstId, Op, Scalar, Type, TypeKind, Value};
+use ruff_python_ast::visitor::Visitor;
 use ruff_python_ast::{Expr, Stmt, StmtFor, StmtWhile};
 use ruff_text_size::Ranged;
 
@@ -41,6 +42,11 @@ pub(crate) enum Head<'a> {
         /// What the count stands for; nothing: itself.
         each: Option<Sequence>,
     },
+    /// A query of the library's, under a name of its own, that gives an index a round ([`super::query`]).
+    Query {
+        target: &'a Expr,
+        name: String,
+    },
 }
 
 /// What earlier walks found out.
@@ -59,7 +65,7 @@ impl Lower<'_, '_> {
         }
         let plan = Plan {
             body: &stmt.body,
-            changed: self.changed_names(&stmt.body, None),
+            changed: self.changed_names(&stmt.body, Some(&stmt.test), None),
             span,
             end: stmt.end().into(),
             is_sure: is_true(&stmt.test),
@@ -89,12 +95,19 @@ impl Lower<'_, '_> {
                     .help("loop over its indices: `for i in range(a.shape[0])`"),
             ));
         }
+        if self.is_query(&iterable) {
+            return self.for_query(stmt, iterable);
+        }
         let items = self.items(&iterable, span)?;
         self.unrolled(stmt, items)
     }
 
-    pub(crate) fn changed_names(&self, body: &[Stmt], target: Option<&StmtFor>) -> Vec<String> {
+    /// Names that a loop's body may change, its test, and its target where something else reads it.
+    pub(crate) fn changed_names(&self, body: &[Stmt], test: Option<&Expr>, target: Option<&StmtFor>) -> Vec<String> {
         let mut assigned = scan::assigned(body);
+        if let Some(test) = test {
+            assigned.visit_expr(test);
+        }
         self.add_referenced(body, &mut assigned);
         if let Some(stmt) = target
             && let Expr::Name(name) = &*stmt.target
@@ -176,7 +189,7 @@ impl Lower<'_, '_> {
         let frame = self.loops.pop().unwrap_or_else(|| panic!("a loop frame was popped twice"));
         let (op, operands) = match plan.head {
             Head::For { bounds, .. } => (Op::For, [&bounds[..], &initial].concat()),
-            Head::While(_) => (Op::Loop, initial),
+            Head::While(_) | Head::Query { .. } => (Op::Loop, initial),
         };
         let inst = self.b().push(op, &operands, Attr::None, &[region], &types);
         Ok((frame, inst))
@@ -212,6 +225,7 @@ impl Lower<'_, '_> {
                 let _ = item.and_then(|item| self.assign(target, item, plan.span));
             }
             (Head::While(test), _) => self.while_test(test, plan.span),
+            (Head::Query { target, name }, _) => self.next_of_query(name, target, plan.span),
             _ => {}
         }
         self.body(plan.body);
@@ -226,7 +240,13 @@ impl Lower<'_, '_> {
             Ok(operand) => self.value(&operand, span),
             Err(reported) => Err(reported),
         };
-        let Ok(condition) = condition else { return };
+        if let Ok(condition) = condition {
+            self.go_on_where(condition, span);
+        }
+    }
+
+    /// Leaves the loop unless a condition holds.
+    pub(super) fn go_on_where(&mut self, condition: Value, span: Span) {
         let (go, ()) = self.in_region(&[], |lower| lower.b().yield_(&[]));
         let (stop, ()) = self.in_region(&[], |lower| lower.end_round(Op::Break, span));
         self.b().push(Op::If, &[condition], Attr::None, &[go, stop], &[]);

@@ -157,9 +157,10 @@ impl Simplifier<'_> {
         let (is_for, results, operands) = (inst.op == Op::For, inst.results.clone(), inst.operands.clone());
         let n_fixed = usize::from(is_for);
         let params = self.func.region(body).params[n_fixed..].to_vec();
-        let inits = &operands[if is_for { 3 } else { 0 }..];
+        let inits: Vec<Value> =
+            operands[if is_for { 3 } else { 0 }..].iter().map(|&init| self.replacements.get(init)).collect();
         let exits = loop_exits(self.func, body);
-        for (k, (&param, &init)) in params.iter().zip(inits).enumerate() {
+        for (k, (&param, &init)) in params.iter().zip(&inits).enumerate() {
             let is_kept = |&&exit: &&InstId| {
                 let value = self.replacements.get(self.func.inst(exit).operands[k]);
                 value == param || value == init
@@ -173,6 +174,21 @@ impl Simplifier<'_> {
                 self.replacements.set(results[k], init);
             }
             self.replacements.set(param, init);
+        }
+        if !is_for {
+            self.same_breaks(&results, &inits, &exits);
+        }
+    }
+
+    /// A result of a `loop` that is one initial value wherever the loop is left is that value.
+    fn same_breaks(&mut self, results: &[Value], inits: &[Value], exits: &[InstId]) {
+        let breaks: Vec<InstId> = exits.iter().copied().filter(|&exit| self.func.inst(exit).op == Op::Break).collect();
+        for (k, &result) in results.iter().enumerate() {
+            let mut values = breaks.iter().map(|&exit| self.replacements.get(self.func.inst(exit).operands[k]));
+            let Some(first) = values.next() else { continue };
+            if inits.contains(&first) && values.all(|value| value == first) && self.replacements.get(result) == result {
+                self.replacements.set(result, first);
+            }
         }
     }
 }

@@ -34,6 +34,8 @@ files!(
     "spatial.py",
     "random.py",
     "noise.py",
+    "geometry_ids.py",
+    "hash_grid.py",
     "numba.py",
     "numba_arrays.py",
     "numba_fp8.py",
@@ -68,6 +70,7 @@ const OUTPUTS: &[(&str, usize, &[usize])] = &[
     ("svd2", 4, &[1, 2, 3]),
     ("qr3", 3, &[1, 2]),
     ("eig3", 3, &[1, 2]),
+    ("hash_grid_query_next", 2, &[0, 1]),
 ];
 
 /// Which arguments a call of a builtin stores to.

@@ -27,6 +27,7 @@ pub(super) const ROWS: &[Row] = &[
     own("view", "*args", |lower, call| refuse(lower, call, "slice the array: `a[i]`, `a[i:j]`")),
     own("_kind", "x", kind),
     own("_element", "x", element),
+    own("_at", "type, address", at),
 ];
 
 /// What to say about a function of Python's that kernels do not have.
@@ -49,7 +50,7 @@ pub(super) fn python_only(name: &str) -> Option<&'static str> {
 
 /// Functions of Warp's that are still to come.
 pub(super) fn is_planned(name: &str) -> bool {
-    let families = ["tile_", "bvh_", "mesh_", "hash_grid_", "volume_", "texture_", "dense_"];
+    let families = ["tile_", "bvh_", "mesh_", "volume_", "texture_", "dense_"];
     families.iter().any(|family| name.starts_with(family))
         || matches!(name, "tile" | "untile" | "closest_point_edge_edge" | "intersect_tri_tri")
 }
@@ -220,6 +221,19 @@ fn kind(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
         None => "none",
     };
     Ok(Operand::Static(HostValue::Str(name.into())))
+}
+
+/// For the library: what lies at an address in memory.
+fn at(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
+    let Operand::Static(HostValue::Type(TypePattern::Is(ty))) = call.arg(0).operand else {
+        return Err(lower.wrong_type(call, call.arg(0), "a type"));
+    };
+    let address = lower.value_as(&call.arg(1).operand, Type::scalar(Scalar::U64), call.span)?;
+    let mut b = lower.b();
+    let one = b.int(Scalar::I64, 1);
+    let array = b.push1(Op::ArrayFromAddress, &[address, one], Attr::None, Type::array(ty, 1));
+    let zero = b.int(Scalar::I64, 0);
+    Ok(Operand::Value(b.load(array, &[zero], &[], &[])))
 }
 
 /// For the library: the scalar type inside an argument.

@@ -19,6 +19,7 @@ mod math;
 mod matrix;
 mod memory;
 mod print;
+mod structs;
 mod vector;
 
 #[cfg(test)]
@@ -26,6 +27,7 @@ mod tests;
 
 pub(crate) use arguments::{Arg, Call};
 pub(crate) use library::{LIBRARY, dialect_of, outputs, without_outputs};
+pub use structs::library_struct;
 
 use crate::walk::call::Args;
 use crate::walk::expression::suggest;

@@ -1,0 +1,54 @@
+//! The structs that the kernel library declares, as classes with annotated fields:
+//!
+//! ```python
+//! class MeshQueryPoint:
+//!     result: bool
+//!     face: int32
+//! ```
+//!
+//! Fields are of named types, structs declared before, or `array(dtype=…)` of one of these.
+
+use super::LIBRARY;
+use crate::source::ParsedFile;
+use crate::walk::pattern;
+use ir::Type;
+use ruff_python_ast::{Expr, Stmt, StmtClassDef};
+use std::sync::OnceLock;
+
+/// A struct of the kernel library by its name.
+pub fn library_struct(name: &str) -> Option<Type> {
+    static STRUCTS: OnceLock<Vec<(String, Type)>> = OnceLock::new();
+    let all = STRUCTS.get_or_init(|| {
+        let mut all = Vec::new();
+        for (file, text) in LIBRARY {
+            for class in ParsedFile::open(file, &(*text).into()).classes() {
+                let ty = declared(class, &all);
+                all.push((class.name.to_string(), ty));
+            }
+        }
+        all
+    });
+    find(all, name)
+}
+
+fn find(all: &[(String, Type)], name: &str) -> Option<Type> {
+    all.iter().find(|(known, _)| known == name).map(|(_, ty)| *ty)
+}
+
+fn declared(class: &StmtClassDef, before: &[(String, Type)]) -> Type {
+    let field = |stmt: &Stmt| {
+        let Stmt::AnnAssign(field) = stmt else { return None };
+        let Expr::Name(name) = &*field.target else { return None };
+        let ty = field_type(&field.annotation, before);
+        Some((name.id.to_string(), ty.unwrap_or_else(|| panic!("`{}.{}` has no known type", class.name, name.id))))
+    };
+    Type::structure(class.name.as_str(), class.body.iter().filter_map(field).collect())
+}
+
+fn field_type(annotation: &Expr, before: &[(String, Type)]) -> Option<Type> {
+    match annotation {
+        Expr::Name(name) => pattern::named_type(name.id.as_str()).or_else(|| find(before, name.id.as_str())),
+        Expr::Call(call) => Some(Type::array(field_type(&call.arguments.find_keyword("dtype")?.value, before)?, 1)),
+        _ => None,
+    }
+}

@@ -1,0 +1,6 @@
+//! What the host builds for queries in kernels: points sorted by the cells of a grid.
+//!
+//! In: slices of numbers and bounds. Out: arrays that `python/gridstride/lib` reads, the same for any number of threads.
+//! Queries themselves are written in the kernel language; on a GPU kernels build, too.
+
+pub mod sort;
