@@ -1,5 +1,7 @@
 //! Kernels compiled, loaded and run: one test binary, because each links LLVM.
 
+#[path = "kernels/casts.rs"]
+mod casts;
 #[path = "kernels/composites.rs"]
 mod composites;
 #[path = "kernels/control.rs"]

@@ -5,7 +5,7 @@
 //! integer code does it.
 
 use super::arithmetic::element;
-use super::lanes::{as_float, as_int, number};
+use super::lanes::{as_float, as_int, n_lanes, number};
 use super::types::{self, Leaf};
 use super::value::Lowered;
 use super::{Lowering, attr_index};
@@ -101,6 +101,9 @@ impl<'c> Lowering<'c, '_> {
 
     /// Truncates toward zero, saturates, and takes NaN to 0.
     fn saturate(&self, x: FloatValue<'c>, to: Scalar) -> Result<Leaf<'c>> {
+        if n_lanes(&x).is_some() && self.device.is_none() {
+            return Ok(self.saturate_lanes(x, to)?.into());
+        }
         let ty = self.int_type(to.bits(), &x);
         // NVIDIA's `cvt` does so for f32 by itself.
         let is_plain = self.device.is_some() && to.bits() == 32 && x.get_type() == self.ctx.f32_type();
@@ -115,6 +118,44 @@ impl<'c> Lowering<'c, '_> {
             .ok_or_else(|| Error::llvm("intrinsic", name))?;
         let call = self.builder.build_call(function, &[x.into()], "")?;
         Ok(call.try_as_basic_value().unwrap_basic())
+    }
+
+    /// The same for lanes side by side; LLVM takes its own instruction apart. What is out of range is clamped before, so
+    /// that the conversion is defined, to floats that lie in the range.
+    fn saturate_lanes(&self, x: FloatValue<'c>, to: Scalar) -> Result<IntValue<'c>> {
+        let b = &self.builder;
+        let is_signed = to.is_signed();
+        let precision = if self.is_double(&x) { 53 } else { 24 };
+        let exponent = to.bits() - u32::from(is_signed);
+        let float = |value: f64| x.get_type().const_float(value);
+        let end = 2f64.powi(exponent as i32);
+        // The last integer where it is a float, else the last float before its end.
+        let is_exact = exponent <= precision;
+        let last = if is_exact { end - 1.0 } else { end - 2f64.powi((exponent - precision) as i32) };
+        let pick = |predicate, x: FloatValue<'c>, limit: f64| {
+            let is_inside = b.build_float_compare(predicate, x, float(limit), "")?;
+            self.select(is_inside, x.into(), float(limit).into()).and_then(as_float)
+        };
+        let least = if is_signed { -end } else { 0.0 };
+        let inside = pick(FloatPredicate::OLT, pick(FloatPredicate::OGT, x, least)?, last)?;
+        // Lanes of less than 32 bits have no conversion of their own.
+        let wide = self.int_type(to.bits().max(32), &x);
+        let found = if is_signed || to.bits() < 32 {
+            b.build_float_to_signed_int(inside, wide, "")?
+        } else {
+            b.build_float_to_unsigned_int(inside, wide, "")?
+        };
+        let ty = self.int_type(to.bits(), &x);
+        let mut found = b.build_int_truncate_or_bit_cast(found, ty, "")?;
+        if !is_exact {
+            let is_past = b.build_float_compare(FloatPredicate::OGE, x, float(end), "")?;
+            found = self.select_int(is_past, number(ty, u64::MAX >> (64 - exponent)), found)?;
+        }
+        if is_signed {
+            let is_nan = b.build_float_compare(FloatPredicate::UNO, x, x, "")?;
+            found = self.select_int(is_nan, number(ty, 0), found)?;
+        }
+        Ok(found)
     }
 
     fn bitcast(&self, from: Scalar, to: Scalar, x: Leaf<'c>) -> Result<Leaf<'c>> {
