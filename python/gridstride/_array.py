@@ -325,7 +325,7 @@ class array(_c_forms.Described, _native.Array):  # noqa: N801 - Warp's name
         from gridstride import _create
 
         copied = _create.empty_like(self, requires_grad=False)
-        _create.copy(copied, self)
+        _create.copy_values(copied, self)
         if self._grad is not None:
             copied.grad = self._grad.contiguous()
         return copied
@@ -421,7 +421,7 @@ class array(_c_forms.Described, _native.Array):  # noqa: N801 - Warp's name
 
         if not isinstance(src, _native.Array):
             src = _array_source.as_array(src, self.dtype)
-        _create.copy(self, src)
+        _create.copy_values(self, src)
 
     # Other systems.
 

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 from typing import Any
 
 from gridstride import _types
@@ -53,7 +54,7 @@ def class_of(ty: _types.Type) -> Any:
     if ty.kind == "scalar":
         return _types.class_of(ty)._type_
     if ty.kind == "struct":
-        return struct_class(_types.class_of(ty))
+        return struct_class(ty)
     if ty.kind == "array":
         fields = [("data", ctypes.c_uint64), ("shape", ctypes.c_int64 * ty.rank), ("strides", ctypes.c_int64 * ty.rank)]
         return type(f"array{ty.rank}_t", (ctypes.Structure,), {"_fields_": fields})
@@ -63,21 +64,19 @@ def class_of(ty: _types.Type) -> Any:
     return made
 
 
-def struct_class(cls: Any) -> Any:
-    """The ctypes class of a struct's class."""
-    found = cls.__dict__.get("_ctype_class")
-    if found is None:
-        fields, end = [], 0
-        for name, ty, offset in cls.__gs_type__.fields:
-            if offset > end:
-                fields.append((f"_{end}", ctypes.c_byte * (offset - end)))
-            fields.append((name, class_of(ty)))
-            end = offset + ty.size
-        if cls.__gs_type__.size > end:
-            fields.append((f"_{end}", ctypes.c_byte * (cls.__gs_type__.size - end)))
-        found = type(cls.__name__, (ctypes.Structure,), {"_fields_": fields, "_pack_": 1, "_layout_": "ms"})
-        cls._ctype_class = found
-    return found
+@functools.cache
+def struct_class(ty: _types.Type) -> Any:
+    """The ctypes class of a struct, or of an array that finds its elements through a table."""
+    fields, end = [], 0
+    for name, field, offset in ty.fields:
+        if offset > end:
+            fields.append((f"_{end}", ctypes.c_byte * (offset - end)))
+        fields.append((name, class_of(field)))
+        end = offset + field.size
+    if ty.size > end:
+        fields.append((f"_{end}", ctypes.c_byte * (ty.size - end)))
+    name = ty.name.removeprefix("struct ").partition("<")[0]
+    return type(name, (ctypes.Structure,), {"_fields_": fields, "_pack_": 1, "_layout_": "ms"})
 
 
 def value_of(value: Any, ty: _types.Type) -> Any:

@@ -163,7 +163,7 @@ def clone(
 ) -> array:
     """A contiguous copy of an array."""
     made = empty_like(src, device, requires_grad, pinned)
-    copy(made, src)
+    copy_values(made, src)
     made._keep = getattr(src, "_keep", None)
     return made
 
@@ -174,8 +174,19 @@ def copy(dest: Any, src: Any, dest_offset: int = 0, src_offset: int = 0, count: 
     Without offsets and count the shapes must agree (any strides), or both be contiguous and `dest` as large as `src`.
     With them `count` elements in row-major order are copied (0: all of `src`), of arrays that are contiguous or of one
     dimension. A copy to or from a GPU is in order with `stream`, or its current one; between page-locked memory of the
-    host and a GPU it goes on after this returns. Raises `RuntimeError`.
+    host and a GPU it goes on after this returns. Where both arrays have a gradient, that is copied too, except while a
+    tape records: gradients are for its way back. Raises `RuntimeError`.
     """
+    copy_values(dest, src, dest_offset, src_offset, count, stream)
+    gradients = getattr(dest, "grad", None), getattr(src, "grad", None)
+    if all(one is not None for one in gradients) and not _native.is_recording():
+        copy_values(*gradients, dest_offset, src_offset, count, stream)
+
+
+def copy_values(
+    dest: Any, src: Any, dest_offset: int = 0, src_offset: int = 0, count: int = 0, stream: Any = None
+) -> None:
+    """`copy` without the gradient."""
     if isinstance(dest, np.ndarray):
         dest = array(dest, copy=False, device="cpu")
     if isinstance(src, np.ndarray):

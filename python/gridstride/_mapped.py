@@ -140,7 +140,7 @@ class mapped_array:  # noqa: N801 - beside Warp's names
 
         if not isinstance(src, (_array.array, mapped_array)):
             src = _array.array(src, dtype=self.dtype, device=self.device)
-        _create.copy(self, src)
+        _create.copy_values(self, src)
 
     def to(self, device: _device.DeviceLike) -> Any:
         """This array on a device: itself where it is there already, else a contiguous copy."""
@@ -151,6 +151,12 @@ class mapped_array:  # noqa: N801 - beside Warp's names
 
     def __gs_bytes__(self) -> bytes:
         raise NotImplementedError
+
+    def __ctype__(self) -> Any:
+        """The array as a ctypes structure with the layout that kernels know. It does not keep the memory alive."""
+        from gridstride import _c_forms
+
+        return _c_forms.class_of(self.__gs_type__).from_buffer_copy(self.__gs_bytes__())
 
     def __str__(self) -> str:
         return repr(self) if self._memory is None else str(self.numpy())

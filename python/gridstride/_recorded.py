@@ -90,7 +90,7 @@ def copy(dest: Any, src: Any) -> bool:
     if (graph := _captured(dest, src)) is not None:
         from gridstride import _create
 
-        graph.add("copy", functools.partial(_create.copy, dest, src))
+        graph.add("copy", functools.partial(_create.copy_values, dest, src))
         return True
     if not is_wanted(dest, src):
         _native.before_write(memory(dest), "a copy")

@@ -193,7 +193,7 @@ class struct_base:
         """The struct as a ctypes structure with the layout that kernels know. It does not keep arrays alive."""
         from gridstride import _c_forms
 
-        return _c_forms.struct_class(type(self)).from_buffer_copy(self.__gs_bytes__())
+        return _c_forms.struct_class(self.__gs_type__).from_buffer_copy(self.__gs_bytes__())
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> Any:

@@ -6,8 +6,9 @@
 A suite comes from the peer's wheel on PyPI, which pip downloads into a cache folder outside the repository; no
 file of it is copied here. `expected.tsv` lists for each module how many tests pass: fewer is a failure of this
 command, more is a gain that `--update` records. `excluded.tsv` lists tests that assert the peer's internals, each with
-its reason; `allowed.tsv` those that want an error for something which works here. `--suite numba --device cuda` runs
-the tests that numba-cuda cannot run without a GPU, on a GPU. `--peer-time` measures the peer's own run beside this one.
+its reason; `allowed.tsv` those that want something else than what is right here: an error for what works, or what
+their own report then says. `--suite numba --device cuda` runs the tests that numba-cuda cannot run without a GPU, on a
+GPU. `--peer-time` measures the peer's own run beside this one.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from typing import NamedTuple
 HERE = pathlib.Path(__file__).parent
 # Seconds of processor time that a single test may take, and seconds for a module as a whole.
 TEST_SECONDS, MODULE_SECONDS = 20.0, 300.0
-# Allowed: the test wants an error where there is none here, and is right here; see `allowed.tsv`.
+# Allowed: the test wants an error where there is none here, or another result, and this one is right; `allowed.tsv`.
 # Wording: the test wants an error, gets one of the class that it names, and only its text differs.
 STATES = ("passed", "skipped", "excluded", "allowed", "wording", "failed", "error")
 FAILURES = ("wording", "failed", "error")
@@ -88,9 +89,11 @@ class Module:
 
 
 class Lists(NamedTuple):
-    """Tests that do not count as failures, by their names, with the reason for each."""
+    """Tests that do not count as failures, by their names."""
 
+    # The reason.
     excluded: dict[str, str]
+    # What the report of the failure must say; a test of the list that fails in another way is a failure.
     allowed: dict[str, str]
 
 
@@ -120,13 +123,13 @@ def module_names(folder: pathlib.Path) -> list[str]:
     return [".".join(file.relative_to(folder).with_suffix("").parts) for file in files]
 
 
-def listed(name: str) -> dict[str, str]:
-    """Tests of a list, `excluded` or `allowed`, with the reason for each."""
+def listed(name: str, column: str, default: str = "") -> dict[str, str]:
+    """Tests of a list, `excluded` or `allowed`, with what a column says of each; `default` where that is nothing."""
     path = HERE / f"{suite.prefix}{name}.tsv"
     if not path.exists():
         return {}
     with open(path, newline="") as file:
-        return {row["test"]: row["reason"] for row in csv.DictReader(file, delimiter="\t")}
+        return {row["test"]: row.get(column) or default for row in csv.DictReader(file, delimiter="\t")}
 
 
 def suite_name(test: str) -> str:
@@ -191,8 +194,7 @@ def note(module: Module, test: str, state: str, reason: str, lists: Lists) -> No
     """Counts a test."""
     if state in FAILURES and test in lists.excluded:
         state = "excluded"
-    # A test of the list that fails in another way is a failure.
-    if state in FAILURES and test in lists.allowed and "not raised" in reason:
+    if state in FAILURES and test in lists.allowed and lists.allowed[test] in reason:
         state = "allowed"
     module.states[state] += 1
     if state == "passed" and (test in lists.excluded or test in lists.allowed):
@@ -303,7 +305,7 @@ def main() -> int:
     options = arguments()
     TEST_SECONDS, MODULE_SECONDS = options.seconds, 15 * options.seconds
     suite = SUITES["numba-cuda" if options.device == "cuda" else options.suite]
-    folder, lists = suite_folder(), Lists(listed("excluded"), listed("allowed"))
+    folder, lists = suite_folder(), Lists(listed("excluded", "reason"), listed("allowed", "report", "not raised"))
     names = [name for name in module_names(folder) if fnmatch.fnmatch(name, options.only)]
     if options.quick:
         quick = (HERE / "quick.txt").read_text().split()

@@ -94,6 +94,18 @@ def test_overlapping_copies():
     assert a.numpy().tolist() == [0, 0, 1, 2, 3, 4, 5, 6, 7, 8]
 
 
+def test_copies_carry_gradients_along():
+    a, b = (wp.zeros(3, dtype=float, requires_grad=True) for _ in range(2))
+    a.grad.assign([1.0, 2.0, 3.0])
+    with wp.Tape():
+        wp.copy(b, a)
+    assert b.grad.list() == [0.0, 0.0, 0.0] and wp.clone(a).grad.list() == [0.0, 0.0, 0.0]
+    wp.copy(b, a, dest_offset=1, count=2)
+    assert b.grad.list() == [0.0, 1.0, 2.0]
+    wp.copy(b, a)
+    assert b.grad.list() == [1.0, 2.0, 3.0]
+
+
 def test_copies_of_other_types_are_refused():
     with pytest.raises(RuntimeError, match="destination dtype=float32, source dtype=int32"):
         wp.copy(wp.zeros(3), wp.zeros(3, dtype=int))

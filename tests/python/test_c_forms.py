@@ -54,6 +54,12 @@ def test_an_array_says_where_it_is():
     assert list(form.shape) == [2, 2, 0, 0] and list(form.strides) == [12, 4, 0, 0]
 
 
+def test_an_indexed_array_says_where_its_indices_are():
+    a, indices = wp.zeros(3, dtype=float), wp.array([2, 0], dtype=int)
+    form = a[indices].__ctype__()
+    assert (form.data.data, form.indices0.data, form.indices0.shape[0]) == (a.ptr, indices.ptr, 2)
+
+
 def test_a_pointer_reads_elements():
     array = wp.array([outer(), outer()], dtype=Outer)
     assert array.cptr()[1].v[2] == 7.0 and wp.zeros(0, dtype=float).cptr() is None

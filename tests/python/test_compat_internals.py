@@ -58,7 +58,13 @@ import warp as wp
 def wrong(a: wp.array2d[wp.vec3]):
     a[0, 0, 1] = 1.0
 
+@wp.kernel
+def sliced(a: wp.array[wp.vec4]):
+    v = a[0]
+    v[1:] = wp.vec2(1.0, 2.0)
+
 for launch, words in (
+    (lambda: wp.launch(sliced, 1, [wp.zeros(1, dtype=wp.vec4)]), "The length of the provided vector (2) isn't"),
     (lambda: wp.launch(wrong, 1, [wp.zeros((1, 1), dtype=wp.vec3)]), "Incorrect number of indices"),
     (lambda: wp.launch(wrong, 1, [[1.0]]), "argument 'a' expects an array of type array(ndim=2, dtype=vec3f), but"),
     (lambda: wp.launch(wrong, 1, [wp.zeros(1, dtype=wp.vec3)]), "argument 'a' expects an array with 2 dimension(s)"),
@@ -67,7 +73,7 @@ for launch, words in (
         launch()
     except RuntimeError as error:
         own, _, said = str(error).partition("Warp says: ")
-        assert "`wrong`" in own and said.startswith(words), error
+        assert "kernel `" in own and said.startswith(words), error
     else:
         raise AssertionError(words)
 """

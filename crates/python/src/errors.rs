@@ -80,7 +80,9 @@ fn compile_error_type<'py>(py: Python<'py>, code: &str) -> PyResult<Bound<'py, P
             (0, "CompileTypeError", py.get_type::<PyTypeError>())
         }
         "argument-count" | "index-range" | "literal-range" | "slice-step" | "static-index" | "unpack-count"
-        | "wrong-arguments" | "zero-step" => (1, "CompileValueError", py.get_type::<PyValueError>()),
+        | "wrong-arguments" | "wrong-components" | "zero-step" => {
+            (1, "CompileValueError", py.get_type::<PyValueError>())
+        }
         "unknown-attribute" | "unknown-method" => (2, "CompileAttributeError", py.get_type::<PyAttributeError>()),
         "unknown-name" | "unknown-function" => (3, "CompileNameError", py.get_type::<PyKeyError>()),
         _ => return Ok(py.get_type::<CompileError>()),

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from gridstride import _native
+from gridstride import _native, types
 
 _NO_RESULTS = (
     "Warp kernels cannot return values. Write results to output arguments, and omit the return annotation or use "
@@ -23,8 +23,23 @@ _NOT_STATIC = (
     r"Error evaluating static expression: \1. Make sure all variables used in the static expression are constant."
 )
 
+
+def _of_components(found: re.Match[str]) -> str | None:
+    """Warp tells three mistakes apart: another length, other numbers, and what is no vector."""
+    wanted, given = (types.named.get(name) for name in found.groups())
+    if wanted is None or len(wanted._shape_) != 1:
+        return None
+    n, dtype = wanted._length_, wanted._wp_scalar_type_.__name__
+    if given is None or len(given._shape_) != 1:
+        return f"The provided value is expected to be a vector of length {n}, with dtype {dtype}."
+    if given._length_ != n:
+        got = given._length_
+        return f"The length of the provided vector ({got}) isn't compatible with the given slice (expected {n})."
+    return f"The provided vector is expected to be of length {n} with dtype {dtype}."
+
+
 # Code of the mistake, pattern of Gridstride's report, and what Warp makes of the parts.
-_WORDS = [
+_WORDS: list[tuple[str, str, Any]] = [
     ("slice-step", r"slice step cannot be zero", "Slice step cannot be zero"),
     ("too-many-indices", r"found \d+ indices", "Incorrect number of indices specified for array indexing"),
     ("unknown-name", r"`(\w+)` is not defined", r"Referencing undefined symbol: \1"),
@@ -79,6 +94,7 @@ _WORDS = [
         r"`zeros` needs an integer that is known when compiling",
         "the `shape` argument must be specified as a constant when zero-initializing an array",
     ),
+    ("wrong-components", r"components are a `(\w+)`, found `(\w+)`", _of_components),
     # Warp names the two the other way round.
     *(
         (
@@ -127,7 +143,7 @@ def in_warps_words(code: str, report: str) -> str | None:
     for known, pattern, words in _WORDS:
         found = re.search(pattern, report) if known == code else None
         if found:
-            return found.expand(words)
+            return words(found) if callable(words) else found.expand(words)
     return None
 
 

@@ -63,6 +63,19 @@ def test_ints_out_of_range(device):
         wp.launch(good, dim=1, inputs=[wp.zeros(1), 2**40], device=device)
 
 
+OUTSIDE = wp.zeros(3)
+
+
+@wp.kernel
+def searches(out: wp.array(dtype=float)):
+    out[0] = float(wp.lower_bound(OUTSIDE, 2.0))
+
+
+def test_an_array_from_outside_is_no_argument_of_a_function(device):
+    with pytest.raises(TypeError, match="not a value that a kernel can hold(?s:.*)pass arrays as arguments"):
+        wp.launch(searches, dim=1, inputs=[wp.zeros(1)], device=device)
+
+
 def test_only_kernels_are_launched():
     with pytest.raises(TypeError, match="kernel"):
         wp.launch(print, dim=1, inputs=[])
@@ -169,6 +182,22 @@ def test_check_finite(device):
     with pytest.raises(wp.KernelFault, match="NaN"):
         wp.launch(root, dim=1, inputs=[wp.zeros(1), -1.0], device=device)
     wp.launch(root, dim=1, inputs=[wp.zeros(1), 4.0], device=device)
+
+
+@wp.kernel
+def added(a: wp.array(dtype=float), x: float):
+    a[0] += x
+    wp.atomic_sub(a, 1, x)
+
+
+@pytest.mark.parametrize(("first", "second"), [(3e38, 0.0), (0.0, -3e38)])
+def test_check_finite_of_sums(device, first, second):
+    a = wp.array([first, second], dtype=float)
+    wp.launch(added, dim=1, inputs=[a, 3e38], device=device)
+    assert not np.isfinite(a.numpy()).all()
+    wp.config.verify_fp = True
+    with pytest.raises(wp.KernelFault, match="infinite"):
+        wp.launch(added, dim=1, inputs=[wp.array([first, second], dtype=float), 3e38], device=device)
 
 
 @wp.kernel(module="unique", module_options={"mode": "debug"})

@@ -115,7 +115,7 @@ impl Lower<'_, '_> {
                 Ok(())
             }
             Place::Piece(base, piece) => {
-                let value = self.value_as(value, piece.ty, span)?;
+                let value = self.piece_value(&piece, value, span)?;
                 if let PieceKind::Several(list) = &piece.kind
                     && (1..list.len()).any(|k| list[..k].contains(&list[k]))
                 {
@@ -136,6 +136,18 @@ impl Lower<'_, '_> {
                 self.write(*base, &Operand::Value(changed), span)
             }
         }
+    }
+
+    /// A value for a piece; for a slice or a row, one that has as many components.
+    fn piece_value(&mut self, piece: &Piece, value: &Operand, span: Span) -> Result<Value> {
+        if !matches!(piece.kind, PieceKind::Several(_) | PieceKind::Line { .. }) {
+            return self.value_as(value, piece.ty, span);
+        }
+        if let Some(value) = self.try_value_as(value, piece.ty, span)? {
+            return Ok(value);
+        }
+        let (n, wanted, found) = (piece.ty.n_components(), self.name_of(piece.ty), self.describe(value));
+        Err(self.error("wrong-components", span, format!("these {n} components are a `{wanted}`, found {found}")))
     }
 
     pub(crate) fn store(&mut self, access: &Access, value: Value) {
@@ -239,16 +251,34 @@ impl Lower<'_, '_> {
                     self.add_atomic(op, access, item);
                 }
             }
-            (None, Place::Memory(access)) => self.add_atomic(op, access, value),
+            (None, Place::Memory(access)) => {
+                self.add_atomic(op, access, value);
+            }
             _ => {}
         }
         self.span = outer;
         Ok(true)
     }
 
-    fn add_atomic(&mut self, op: AtomicOp, access: &Access, value: Value) {
-        self.check_finite(access, value);
-        self.b().atomic(op, access.array, &access.indices, &access.path, &access.path_indices, value);
+    /// Emits an atomic operation on an element or a piece of one; gives what was there.
+    pub(crate) fn add_atomic(&mut self, op: AtomicOp, access: &Access, value: Value) -> Value {
+        // Two finite numbers may have an infinite sum, which only the operation itself knows the other part of.
+        let sum = match op {
+            AtomicOp::Add => Some(Op::Add),
+            AtomicOp::Sub => Some(Op::Sub),
+            _ => None,
+        };
+        if sum.is_none() {
+            self.check_finite(access, value);
+        }
+        let old = self.b().atomic(op, access.array, &access.indices, &access.path, &access.path_indices, value);
+        if self.unit.options.check_finite
+            && let Some(sum) = sum
+        {
+            let new = self.b().binary(sum, old, value);
+            self.check_finite(access, new);
+        }
+        old
     }
 
     /// `x: float = 0.0`: the annotation gives a literal its type; other values must have it already.

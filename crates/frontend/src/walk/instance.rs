@@ -227,6 +227,11 @@ impl Lower<'_, '_> {
         if let Some((callee, bound)) = best {
             return self.call_instance(&callee.clone(), bound, span);
         }
+        // What no kernel can hold fits no function: that is the mistake.
+        let mut all = args.positional.iter().chain(args.named.iter().map(|(_, operand)| operand));
+        if let Some(object) = all.find(|operand| matches!(operand, Operand::Static(HostValue::Object(_)))) {
+            self.value(object, span)?;
+        }
         let mut given: Vec<String> = args.positional.iter().map(|operand| self.describe(operand)).collect();
         given.extend(args.named.iter().map(|(name, operand)| format!("{} as `{name}`", self.describe(operand))));
         let name = candidates.first().map_or("", |callee| callee.name.as_str());

@@ -119,7 +119,13 @@ impl Lower<'_, '_> {
                     return Ok(self.b().constant(scalar, constant));
                 }
                 let what = self.describe(operand);
-                Err(self.error("not-a-value", span, format!("{what} is not a value that a kernel can hold")))
+                let mut report =
+                    self.report("not-a-value", span, format!("{what} is not a value that a kernel can hold"));
+                if matches!(value, HostValue::Object(_)) {
+                    report =
+                        report.help("numbers, vectors and structs may come from outside; pass arrays as arguments");
+                }
+                Err(self.emit(report))
             }
             Operand::Tuple(items) => {
                 let values = items.iter().map(|item| self.value(item, span)).collect::<Result<Vec<_>>>()?;

@@ -146,14 +146,15 @@ impl Lower<'_, '_> {
         };
         if types.len() != items.len() {
             let counted = |n: usize| if n == 1 { "1 value".to_owned() } else { format!("{n} values") };
-            let (given, name) = (counted(items.len()), &self.func.name);
-            let message = if self.is_annotated && types.len() > 1 {
-                let n = types.len();
-                format!(
-                    "`{name}` has its return type annotated as a tuple of {n} elements but the code returns {given}"
-                )
-            } else if self.is_annotated {
-                format!("`{name}` has its return type annotated as one value but the code returns {given}")
+            let given = counted(items.len());
+            let message = if self.is_annotated {
+                let wanted = match types.as_slice() {
+                    [] => "`None`".to_owned(),
+                    [ty] => format!("`{}`", self.name_of(*ty)),
+                    types => format!("a tuple of {} elements", types.len()),
+                };
+                let name = &self.func.name;
+                format!("the function `{name}` has its return type annotated as {wanted} but the code returns {given}")
             } else {
                 format!("this `return` gives {given} where another gives {}", types.len())
             };

@@ -234,11 +234,12 @@ fn stores_of_floats_are_checked_for_finite_values() {
     check_finite v2 {site 0}
     store v0[v3], v2
     v4: i64 = const 0
-    check_finite v2 {site 1}
     v5: f32 = atomic add v0[v4], v2
-    v6: i64 = const 0
-    v7: i32 = const 1
-    store v1[v6], v7
+    v6: f32 = add v5, v2
+    check_finite v6 {site 1}
+    v7: i64 = const 0
+    v8: i32 = const 1
+    store v1[v7], v8
     ");
 }
 

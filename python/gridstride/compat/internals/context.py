@@ -10,7 +10,7 @@ from gridstride import Function as Function
 from gridstride import Kernel as Kernel
 from gridstride import Launch as Launch
 from gridstride import Module as Module
-from gridstride import _builtins, _launch, _memory, _module, _native, _types, config, types
+from gridstride import _builtins, _launch, _mapped, _memory, _module, _native, _types, config, types
 from gridstride import get_device as get_device
 from gridstride import launch as launch
 from gridstride.compat.absent import attribute
@@ -139,7 +139,7 @@ def pack_arg(kernel: Any, arg_type: Any, arg_name: str, value: Any, device: Any,
     except RuntimeError as error:
         error.args = (str(error).replace("argument '", "adjoint argument '" if adjoint else "argument '"),)
         raise
-    return value.__ctype__() if isinstance(value, types.array) else value
+    return value.__ctype__() if _mapped.is_array(value) else value
 
 
 def type_str(annotation: Any) -> str:

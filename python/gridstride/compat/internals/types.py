@@ -117,7 +117,8 @@ def concrete_array_type(value: Any) -> Any:
     """
     if isinstance(value, ArrayAnnotation):  # noqa: F405
         return array  # noqa: F405
-    kinds = [kind for kind in _KINDS if kind in type(value).__mro__]
+    # A metaclass may say that its classes are equal to others.
+    kinds = [kind for kind in _KINDS if any(one is kind for one in type(value).__mro__)]
     if len(kinds) > 1:
         names = " and ".join(kind.__name__ for kind in kinds)
         raise TypeError(f"`{type(value).__name__}` is derived from more than one native array family: {names}")

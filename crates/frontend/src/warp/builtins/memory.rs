@@ -3,9 +3,9 @@
 use super::{Arg, Call, Row, own};
 use crate::HostValue;
 use crate::walk::lower::Result;
-use crate::walk::subscript;
+use crate::walk::subscript::{self, Access};
 use crate::walk::{Lower, Operand};
-use ir::{AtomicOp, Attr, Op, Scalar, Type, TypeKind, Value};
+use ir::{AtomicOp, Attr, Op, Scalar, Type, TypeKind};
 
 const CELL: &str = "arr, *args, i?, j?, k?, l?, value?";
 
@@ -27,11 +27,9 @@ pub(super) const ROWS: &[Row] = &[
 /// A local array lives on the stack of a worker thread.
 const MAX_LOCAL_BYTES: u64 = 512 << 10;
 
-/// An array, the place in it, and what else the call gives.
+/// An element of an array, and what else the call gives.
 struct Cell {
-    array: Value,
-    elem: Type,
-    indices: Vec<Value>,
+    access: Access,
     values: Vec<Arg>,
 }
 
@@ -40,7 +38,7 @@ impl Lower<'_, '_> {
     fn cell(&mut self, call: &Call<'_>, n_values: usize) -> Result<Cell> {
         let array = call.arg(0);
         let ty = self.type_of(&array.operand);
-        let Some((elem, rank)) = ty.and_then(subscript::array_type).and_then(Type::as_array) else {
+        let Some((_, rank)) = ty.and_then(subscript::array_type).and_then(Type::as_array) else {
             return Err(self.wrong_type(call, array, "an array"));
         };
         let all: Vec<Arg> = call.rest.iter().chain((1..7).filter_map(|i| call.get(i))).cloned().collect();
@@ -56,14 +54,14 @@ impl Lower<'_, '_> {
         let (places, values) = all.split_at(rank as usize);
         let indices: Vec<_> = places.iter().map(|place| (place.operand.clone(), place.span)).collect();
         let access = self.element(base, &indices, &self.source(array.span), call.span)?;
-        Ok(Cell { array: access.array, elem, indices: access.indices, values: values.to_vec() })
+        Ok(Cell { access, values: values.to_vec() })
     }
 
     fn atomic(&mut self, call: &Call<'_>, op: AtomicOp) -> Result<Operand> {
         let cell = self.cell(call, 1)?;
         let is_bits = matches!(op, AtomicOp::And | AtomicOp::Or | AtomicOp::Xor);
         let is_exchange = op == AtomicOp::Exchange;
-        let is_allowed = match cell.elem.element() {
+        let is_allowed = match cell.access.ty.element() {
             Some(scalar) if is_bits => scalar.is_int(),
             Some(scalar) => is_exchange || scalar != Scalar::Bool,
             None => false,
@@ -73,22 +71,22 @@ impl Lower<'_, '_> {
             return Err(self.wrong_type(call, call.arg(0), wanted));
         }
         let value = &cell.values[0];
-        let value = self.value_as(&value.operand, cell.elem, value.span)?;
-        Ok(Operand::Value(self.b().atomic(op, cell.array, &cell.indices, &[], &[], value)))
+        let value = self.value_as(&value.operand, cell.access.ty, value.span)?;
+        Ok(Operand::Value(self.add_atomic(op, &cell.access, value)))
     }
 }
 
 /// Stores the last argument where the one before is found; gives what was there.
 fn compare_and_swap(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
-    let cell = lower.cell(call, 2)?;
-    if cell.elem.as_scalar().is_none() {
+    let Cell { access, values } = lower.cell(call, 2)?;
+    if access.ty.as_scalar().is_none() {
         return Err(lower.wrong_type(call, call.arg(0), "an array of scalars"));
     }
-    let mut operands = [&[cell.array], cell.indices.as_slice()].concat();
-    for value in &cell.values {
-        operands.push(lower.value_as(&value.operand, cell.elem, value.span)?);
+    let mut operands = [&[access.array], access.indices.as_slice()].concat();
+    for value in &values {
+        operands.push(lower.value_as(&value.operand, access.ty, value.span)?);
     }
-    Ok(Operand::Value(lower.b().push1(Op::AtomicCas, &operands, Attr::Path(Box::default()), cell.elem)))
+    Ok(Operand::Value(lower.b().push1(Op::AtomicCas, &operands, Attr::Path(Box::default()), access.ty)))
 }
 
 /// `zeros(shape=(2, 3), dtype=float)`: an array private to the thread.
