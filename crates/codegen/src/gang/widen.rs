@@ -33,6 +33,10 @@ fn gather_cost(gathers: Gathers) -> u64 {
     }
 }
 
+/// Vector instructions that a quotient or root of floats counts for: the divider takes all lanes in the time of two or three
+/// threads, which makes up for several gathers.
+const DIVIDES: u64 = 12;
+
 /// Whether gangs can run a kernel, and where it is known what a gather costs, whether they should.
 pub(crate) fn can_widen(func: &Function, uniformity: &Uniformity, gathers: Option<Gathers>) -> Result<(), Reason> {
     can_widen_region(func, uniformity, func.body, gathers)
@@ -219,7 +223,9 @@ impl Walk<'_> {
         let is_wide = |&value: &ir::Value| self.uniformity.lanes(value) == Lanes::Varying;
         let varies = inst.results.iter().any(is_wide) || inst.op == Op::Store;
         if varies && inst.regions.is_empty() {
-            self.n_wide += weight;
+            let is_float = inst.results.first().and_then(|&x| self.func.ty(x).element()).is_some_and(Scalar::is_float);
+            let divides = is_float && matches!(inst.op, Op::Div | Op::Sqrt);
+            self.n_wide += weight * if divides { DIVIDES } else { 1 };
         }
         if !matches!(inst.op, Op::Load | Op::Store | Op::Atomic | Op::AtomicCas)
             || !is_gather(self.func, self.uniformity, id)
@@ -342,6 +348,24 @@ mod tests {
          }
          continue v13
        }";
+
+    #[test]
+    fn a_quotient_makes_up_for_gathers() {
+        let body = |op: &str| {
+            format!(
+                "v7: f32 = load v1[v3]
+                 v13: i64 = cast v4
+                 v14: f32 = load v1[v13]
+                 v15: i64 = neg v13
+                 v16: f32 = load v1[v15]
+                 v17: f32 = {op} v14, v16
+                 store v2[v13], v17"
+            )
+        };
+        assert_eq!(check(&body("div"), Gathers::Slow), Ok(()));
+        let reason = check(&body("add"), Gathers::Slow).expect_err("stays scalar");
+        assert!(reason.text.contains("would be gathers"), "{reason:?}");
+    }
 
     #[test]
     fn counted_loops_gather_where_that_costs_no_more_than_loads() {
