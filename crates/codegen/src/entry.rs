@@ -12,7 +12,7 @@ use inkwell::context::Context;
 use inkwell::intrinsics::Intrinsic;
 use inkwell::module::Module as LlvmModule;
 use inkwell::values::{BasicValueEnum, FunctionValue, IntValue, PhiValue, PointerValue};
-use ir::Function;
+use ir::{AtomicOp, Function};
 
 /// Where the gangs of a row run.
 struct GangBlocks<'c> {
@@ -29,6 +29,11 @@ pub(crate) struct Entry<'c> {
     pub allocas: BasicBlock<'c>,
     /// Where arguments are to be loaded.
     pub arguments: BasicBlock<'c>,
+    /// Where the chunk's threads have run.
+    finish: BasicBlock<'c>,
+    exit: BasicBlock<'c>,
+    /// Threads of the chunk.
+    n_threads: IntValue<'c>,
     /// Where the body is to start.
     pub body: BasicBlock<'c>,
     pub thread: Thread<'c>,
@@ -87,11 +92,12 @@ impl<'c> Entry<'c> {
         let block = |name| ctx.append_basic_block(function, name);
         let allocas = block("allocas");
         let (start, arguments, row, body) = (block("start"), block("arguments"), block("row"), block("thread"));
-        let (latch, row_end, exit) = (block("thread_end"), block("row_end"), block("exit"));
+        let (latch, row_end, finish, exit) = (block("thread_end"), block("row_end"), block("finish"), block("exit"));
         let b = ctx.create_builder();
 
         b.position_at_end(start);
         let extents = load_extents(ctx, &b, bounds.into_pointer_value(), rank)?;
+        let n_threads = b.build_int_sub(end, begin, "")?;
         let is_large = large_from.map(|least| is_large(ctx, &b, &extents[..rank], least)).transpose()?;
         b.build_conditional_branch(b.build_int_compare(IntPredicate::SLT, begin, end, "")?, arguments, exit)?;
 
@@ -132,7 +138,7 @@ impl<'c> Entry<'c> {
 
         b.position_at_end(row_end);
         let t_next = b.build_int_add(at, b.build_int_sub(stop, first, "")?, "")?;
-        b.build_conditional_branch(b.build_int_compare(IntPredicate::SLT, t_next, end, "")?, row, exit)?;
+        b.build_conditional_branch(b.build_int_compare(IntPredicate::SLT, t_next, end, "")?, row, finish)?;
         t.add_incoming(&[(&begin, arguments), (&t_next, row_end)]);
 
         b.position_at_end(exit);
@@ -149,7 +155,22 @@ impl<'c> Entry<'c> {
         thread.narrow[rank - 1] = Some(k);
         let args = args.into_pointer_value();
         let index = [wide, narrow];
-        Ok(Entry { allocas, arguments, body, thread, is_large, gang, args, start, row, index, left })
+        Ok(Entry {
+            allocas,
+            arguments,
+            finish,
+            exit,
+            n_threads,
+            body,
+            thread,
+            is_large,
+            gang,
+            args,
+            start,
+            row,
+            index,
+            left,
+        })
     }
 
     /// What the first lane of a gang sees.
@@ -171,13 +192,16 @@ impl<'c> Entry<'c> {
         lowering: &mut Lowering<'c, '_>,
         gang: Option<&mut Lowering<'c, '_>>,
         contiguous: bool,
+        sums: &[(usize, AtomicOp)],
     ) -> Result<()> {
         let func = lowering.func;
         lowering.builder.position_at_end(self.arguments);
         load_arguments(lowering, func, self.args, contiguous)?;
+        lowering.begin_sums(sums, self.n_threads)?;
         lowering.builder.build_unconditional_branch(self.row)?;
         if let (Some(gang), Some(blocks)) = (gang, &self.gang) {
             lowering.share_params(gang);
+            gang.sums.clone_from(&lowering.sums);
             gang.builder.position_at_end(blocks.head);
             if let Some(holds) = gang.guard()? {
                 let run = gang.block();
@@ -194,6 +218,9 @@ impl<'c> Entry<'c> {
             lowering.only_lanes(self.left)?;
         }
         lowering.region(func.body)?;
+        lowering.builder.position_at_end(self.finish);
+        lowering.end_sums()?;
+        lowering.builder.build_unconditional_branch(self.exit)?;
         lowering.allocas.build_unconditional_branch(self.start)?;
         Ok(())
     }

@@ -27,6 +27,7 @@ mod host;
 mod llvm;
 pub mod nvptx;
 mod orc;
+mod sums;
 mod symbols;
 mod x86;
 

@@ -66,6 +66,8 @@ impl Gang {
 pub struct CpuOptions {
     /// Every array argument is without gaps, row by row: strides follow from extents.
     pub contiguous: bool,
+    /// No array that the kernel writes to shares memory with another.
+    pub distinct: bool,
     /// Dimensions of the launch, 1 to 4; further extents are 1.
     pub rank: u32,
     pub isa: Isa,
@@ -74,7 +76,7 @@ pub struct CpuOptions {
 
 impl Default for CpuOptions {
     fn default() -> CpuOptions {
-        CpuOptions { contiguous: false, rank: 1, isa: Isa::Host, gang: Gang::Auto }
+        CpuOptions { contiguous: false, distinct: false, rank: 1, isa: Isa::Host, gang: Gang::Auto }
     }
 }
 
@@ -212,6 +214,9 @@ fn emit(llvm: &LlvmModule<'_>, machine: &TargetMachine, kind: FileType) -> Resul
     Ok(buffer.as_slice().to_vec())
 }
 
+/// Arrays that are summed up on the stack at a time.
+const MAX_SUMS: usize = 2;
+
 fn build<'c>(
     ctx: &'c Context,
     machine: &TargetMachine,
@@ -246,6 +251,8 @@ fn build<'c>(
     let lower = |func, entry: &Entry<'c>, thread| {
         Lowering::new(ctx, &llvm, module.fast_math, func, function, entry.allocas, thread, abilities)
     };
+    let mut sums = if options.contiguous && options.distinct { transform::exact_sums(func) } else { Vec::new() };
+    sums.truncate(MAX_SUMS);
     let mut passes = Passes::All;
     match plan(func, options) {
         Err(_) => {
@@ -253,7 +260,7 @@ fn build<'c>(
             let entry = Entry::new(ctx, &llvm, function, rank, Bodies::Threads, None)?;
             let mut lowering = lower(func, &entry, entry.thread.clone());
             lowering.alone = Some(analysis::uniformity(func, options.rank.saturating_sub(1)));
-            entry.fill(&mut lowering, None, options.contiguous)?;
+            entry.fill(&mut lowering, None, options.contiguous, &sums)?;
         }
         Ok(Plan { func, uniformity, width, .. })
             if matches!(options.gang, Gang::Masked(_)) || options.gang == Gang::Auto && is_long(&func) =>
@@ -262,7 +269,7 @@ fn build<'c>(
             let entry = Entry::new(ctx, &llvm, function, rank, Bodies::Gangs(width), None)?;
             let mut lowering = lower(&func, &entry, entry.thread.clone());
             lowering.gang = Some(Box::new(crate::gang::Gang::new(&func, width, uniformity)));
-            entry.fill(&mut lowering, None, options.contiguous)?;
+            entry.fill(&mut lowering, None, options.contiguous, &sums)?;
         }
         Ok(Plan { func: of_gang, uniformity, width, streams }) => {
             let bodies = Bodies::GangsAndThreads(width);
@@ -273,7 +280,7 @@ fn build<'c>(
             let mut gang = crate::gang::Gang::new(of_gang.func, width, uniformity);
             (gang.streams, gang.is_large) = (streams, entry.is_large);
             of_gang.gang = Some(Box::new(gang));
-            entry.fill(&mut lowering, Some(&mut of_gang), options.contiguous)?;
+            entry.fill(&mut lowering, Some(&mut of_gang), options.contiguous, &sums)?;
         }
     }
     check_llvm(&llvm)?;

@@ -26,7 +26,8 @@ pub struct Specialization {
 
 impl Specialization {
     pub fn options(self) -> CpuOptions {
-        CpuOptions { contiguous: self.contiguous, rank: self.rank, isa: Isa::Host, gang: Gang::from_env() }
+        let Specialization { contiguous, distinct, rank } = self;
+        CpuOptions { contiguous, distinct, rank, isa: Isa::Host, gang: Gang::from_env() }
     }
 }
 

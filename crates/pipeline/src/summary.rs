@@ -29,7 +29,8 @@ impl Summary {
         Summary {
             written: written_params(kernel),
             summed: transform::summed_arrays(kernel),
-            gains_by_distinct: transform::has_distinct_atomics(kernel, launch_rank),
+            gains_by_distinct: transform::has_distinct_atomics(kernel, launch_rank)
+                || !transform::exact_sums(kernel).is_empty(),
             waits_for_grid: kernel.insts.iter().any(|inst| inst.op == Op::GridBarrier),
             external,
         }

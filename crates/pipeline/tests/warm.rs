@@ -68,7 +68,7 @@ fn what_is_on_disk_is_what_the_optimizer_gives() {
         external: None,
     };
     assert_eq!(found[0], none);
-    assert_eq!(found[1], Summary { summed: vec![1], ..none.clone() });
+    assert_eq!(found[1], Summary { summed: vec![1], gains_by_distinct: true, ..none.clone() });
     assert_eq!(found[2], Summary { written: vec![false], waits_for_grid: true, ..none });
     let is_call = |func: &Function| func.insts.iter().any(|inst| inst.op == Op::Call);
     assert!(is_call(made(KERNELS[1]).func()), "the kernel is as it was given");

@@ -50,6 +50,16 @@ pub fn summed_arrays(func: &Function) -> Vec<usize> {
     (0..params.len()).filter(|&param| Sum::of(func, &insts, param).is_some()).collect()
 }
 
+/// Those of [`summed_arrays`] whose sums are the same in any order and begin at 0, and the operation.
+pub fn exact_sums(func: &Function) -> Vec<(usize, AtomicOp)> {
+    let insts = all(func, func.body, |_| true);
+    let sums = summed_arrays(func).into_iter().filter_map(|param| Some((param, Sum::of(func, &insts, param)?)));
+    sums.filter(|(_, sum)| sum.elem.element().is_some_and(Scalar::is_int))
+        .map(|(param, sum)| (param, sum.op))
+        .filter(|(_, op)| matches!(op, AtomicOp::Add | AtomicOp::Or | AtomicOp::Xor))
+        .collect()
+}
+
 /// Sums up in blocks what is added to the arrays of which `wanted` has a bit, by number of the parameter.
 pub fn sum_in_blocks(func: &mut Function, rank: u32, wanted: u64) -> Changed {
     let is_wanted = |param: &usize| *param < 64 && wanted >> param & 1 == 1;

@@ -35,7 +35,7 @@ fn gather_cost(gathers: Gathers) -> u64 {
 
 /// Vector instructions that a quotient or root of floats counts for: the divider takes all lanes in the time of two or three
 /// threads, which makes up for several gathers.
-const DIVIDES: u64 = 12;
+const DIVIDES: u64 = 18;
 
 /// Whether gangs can run a kernel, and where it is known what a gather costs, whether they should.
 pub(crate) fn can_widen(func: &Function, uniformity: &Uniformity, gathers: Option<Gathers>) -> Result<(), Reason> {

@@ -17,6 +17,7 @@ use ir::{AtomicOp, Attr, Inst, LeafKind, Op, Scalar};
 impl<'c> Lowering<'c, '_> {
     pub(crate) fn atomic_op(&mut self, inst: &Inst) -> Result<Lowered<'c>> {
         self.is_own_memory = self.is_of_block(inst.operands[0]);
+        self.sum = self.sum_of(inst.operands[0]);
         let (ptr, ty, rest) = self.access(inst)?;
         if super::value::is_big(ty) {
             return Err(Error::TooLarge(format!("an atomic operation on {ty} is too large")));
@@ -53,6 +54,14 @@ impl<'c> Lowering<'c, '_> {
         if self.is_own_memory {
             return self.update(scalar, ptr, &|old| self.updated(op, scalar, old, x));
         }
+        if let Some(sum) = &self.sum {
+            self.sum_up(sum, op, scalar, ptr, x, || self.locked(op, scalar, ptr, x))?;
+            return Ok(types::zero(self.ctx, scalar));
+        }
+        self.locked(op, scalar, ptr, x)
+    }
+
+    fn locked(&self, op: AtomicOp, scalar: Scalar, ptr: PointerValue<'c>, x: Leaf<'c>) -> Result<Leaf<'c>> {
         use AtomicRMWBinOp as Rmw;
         let native = match (op, scalar.is_float(), scalar.is_signed()) {
             (AtomicOp::Exchange, ..) => Some(Rmw::Xchg),

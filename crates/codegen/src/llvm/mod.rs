@@ -25,6 +25,7 @@ mod shared;
 use crate::block::Block;
 use crate::gang::Gang;
 use crate::nvptx::Device;
+use crate::sums::Sum;
 use crate::{Error, Result};
 use analysis::Uniformity;
 use inkwell::basic_block::BasicBlock;
@@ -92,6 +93,9 @@ pub(crate) struct Lowering<'c, 'a> {
     pub gang: Option<Box<Gang<'c>>>,
     /// Whether the atomic being lowered is in memory that one machine thread alone sees.
     pub is_own_memory: bool,
+    /// Arrays that are summed up, and the one that the atomic being lowered goes to.
+    pub sums: Vec<Sum<'c>>,
+    pub sum: Option<Sum<'c>>,
     /// What a block program needs besides, where this lowers one.
     pub block: Option<Box<Block<'c>>>,
     /// What a GPU's code needs besides, where this lowers for one.
@@ -140,6 +144,8 @@ impl<'c, 'a> Lowering<'c, 'a> {
             is_taken_over: Vec::new(),
             gang: None,
             is_own_memory: false,
+            sums: Vec::new(),
+            sum: None,
             block: None,
             device: None,
         }

@@ -390,3 +390,53 @@ fn fast_math_leaves_f64_in_order() {
         assert!(text.contains("fadd ") && !text.contains("fadd reassoc"), "{text}");
     }
 }
+
+#[test]
+fn sums_of_a_chunk_s_own() {
+    let text = "kernel @k(v0: array<i32, 1>, v1: array<i32, 1>, v2: array<u32, 2>) {
+       v3: i64 = tid 0
+       v4: i32 = load v0[v3]
+       v5: i64 = cast v4
+       v6: i32 = atomic sub v1[v5], v4
+       v7: i64 = const 0
+       v8: u32 = cast v4
+       v9: u32 = atomic or v2[v7, v5], v8
+       return
+     }";
+    let module = ir::parse::parse_module(text).unwrap_or_else(|error| panic!("{error:?}"));
+    for (n, n_bins, gang) in
+        [(1000, 16, Gang::Width(16)), (1000, 16, Gang::Off), (70, 16, Gang::Auto), (40_000, 5000, Gang::Auto)]
+    {
+        let options = CpuOptions { contiguous: true, distinct: true, gang, ..CpuOptions::default() };
+        let mut x: Vec<i32> = (0..n).map(|i| (i * 7 + i / 3) % 16).collect();
+        let (mut y, mut bits) = (vec![5i32; n_bins], vec![1u32 << 9; n_bins]);
+        let args = Packed::default()
+            .array(&mut x, &[i64::from(n)])
+            .array(&mut y, &[n_bins as i64])
+            .array(&mut bits, &[1, n_bins as i64]);
+        run_with(&module, &options, &[i64::from(n)], &args, 1);
+        let count = |k: i32| x.iter().filter(|&&x| x == k).count() as i32;
+        for k in 0..16 {
+            assert_eq!(y[k as usize], 5 - k * count(k), "bin {k} of {n_bins}");
+            assert_eq!(bits[k as usize], 1 << 9 | if count(k) > 0 { k as u32 } else { 0 });
+        }
+        assert!(y[16..].iter().all(|&y| y == 5));
+    }
+}
+
+#[test]
+fn only_sums_of_distinct_arrays_are_a_chunk_s_own() {
+    let text = "kernel @k(v0: array<i32, 1>, v1: array<i32, 1>) {
+       v3: i64 = tid 0
+       v4: i32 = load v0[v3]
+       v5: i64 = cast v4
+       v6: i32 = atomic add v1[v5], v4
+       return
+     }";
+    let module = ir::parse::parse_module(text).unwrap_or_else(|error| panic!("{error:?}"));
+    for distinct in [true, false] {
+        let options = CpuOptions { contiguous: true, distinct, ..CpuOptions::default() };
+        let text = codegen::llvm_text(&module, FuncRef(0), &options, false).unwrap();
+        assert_eq!(text.contains("%sum = alloca"), distinct, "{text}");
+    }
+}
