@@ -22,10 +22,8 @@ def held(scalar: Any, values: Sequence[Any]) -> list[Any]:
 
 def round_to(scalar: Any, values: Sequence[Any]) -> list[Any]:
     """Results of arithmetic as the scalar type holds them: floats rounded, integers wrapped."""
-    if scalar is _types.float64:
-        return [float(value) for value in values]
     if issubclass(scalar, _types.float_base):
-        return _types.unpack(scalar, _types.pack(scalar, [float(value) for value in values]))
+        return _native.round_floats(scalar.__gs_type__, values)
     return [scalar(value).value for value in values]
 
 

@@ -396,10 +396,9 @@ class array(_c_forms.Described, _native.Array):  # noqa: N801 - Warp's name
             from gridstride import _device_memory
 
             return _device_memory.fill(self, raw)
-        # NumPy writes the value's bytes at every element, whatever the strides.
-        base, inner = _numpy.layout(self.dtype)
-        self._np()[...] = np.frombuffer(raw, dtype=base).reshape(inner)
-        return None
+        if self.device.is_cuda:
+            self.device.stream.synchronize()
+        return _native.fill_host(self, raw)
 
     def zero_(self) -> None:
         """Sets every byte of every element to zero."""
@@ -408,8 +407,9 @@ class array(_c_forms.Described, _native.Array):  # noqa: N801 - Warp's name
         if _recorded.fill(self, None):
             return
         if self._is_host:
-            view = self._np()
-            view[...] = np.zeros((), dtype=view.dtype)
+            if self.device.is_cuda:
+                self.device.stream.synchronize()
+            _native.fill_host(self, bytes(self._type.size))
         else:
             from gridstride import _device_memory
 

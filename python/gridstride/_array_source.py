@@ -203,14 +203,17 @@ def _class_of_items(data: Any) -> Any:
     return ty if isinstance(getattr(ty, "__gs_type__", None), _types.Type) else None
 
 
+_NUMBERS = {int, float}
+
+
 def _plain(item: Any) -> Any:
     """Host values of a nested sequence as numbers."""
+    if isinstance(item, (list, tuple)):
+        return item if _NUMBERS.issuperset(map(type, item)) else [_plain(part) for part in item]
     if isinstance(item, composite):
         return _plain(list(item)) if len(item._shape_) > 1 else item._c
     if isinstance(item, _types.scalar_base):
         return item.value
-    if isinstance(item, (list, tuple)):
-        return [_plain(part) for part in item]
     return item
 
 
@@ -302,15 +305,20 @@ def _over(values: np.ndarray, cls: Any, inner: tuple[int, ...], copy: bool, plac
     shape = tuple(values.shape[:rank])
     wanted = _array.contiguous_strides(inner, values.dtype.itemsize)
     compact = tuple(values.strides[rank:]) == wanted or math.prod(inner) == 1
-    if copy or place != "cpu" or not compact or not values.flags.aligned or not values.dtype.isnative:
+    view = None
+    if place == "cpu" and compact and values.flags.aligned and values.dtype.isnative:
+        ptr = values.__array_interface__["data"][0] if values.size else 0
+        view = _array.make(cls, ptr, _array.normalize_shape(shape), tuple(values.strides[:rank]), values)
+    if copy or view is None:
         made = allocate(cls, _array.normalize_shape(shape), False, None, place)
-        if made.size:
+        if view is not None:
+            _native.copy_host(made, view)
+        elif made.size:
             made._store(values)
         return made
     if not values.flags.writeable:
         raise RuntimeError("a read-only NumPy array cannot be shared: use copy=True")
-    ptr = values.__array_interface__["data"][0] if values.size else 0
-    return _array.make(cls, ptr, _array.normalize_shape(shape), tuple(values.strides[:rank]), values)
+    return view
 
 
 def _from_structs(cls: Any, data: Any, shape: Any, copy: bool, place: str) -> _array.array:

@@ -250,6 +250,8 @@ def _put(dest: Any, src: Any, stream: Any) -> None:
         _device_memory.copy(dest, src, stream)
     elif isinstance(dest, _mapped.mapped_array):
         dest._assign(src._np())
+    elif isinstance(dest, array) and isinstance(src, array):
+        _native.copy_host(dest, src)
     else:
         target, values = dest._np(), src._np()
         # NumPy itself looks for overlaps only where the strides run against each other.

@@ -92,7 +92,11 @@ class indexedarray(_mapped.mapped_array):  # noqa: N801 - Warp's name
             return np.empty(self.shape + inner, dtype=base)
         if self.device.is_cuda:
             return self.contiguous()._np()
-        return self.data._np()[self._selection()]
+        found = self.data._np()
+        for d, index in enumerate(self.indices):
+            if index is not None:
+                found = np.take(found, index._np(), axis=d)
+        return found
 
     def _assign(self, values: Any) -> None:
         if self.device.is_cuda:

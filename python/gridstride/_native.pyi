@@ -186,6 +186,15 @@ def is_watched(array: Array) -> bool:
 def is_on_tape(array: Array) -> bool:
     """Whether the recording tape must have a write to the array: it has read or written its memory."""
 
+def copy_host(dest: Array, src: Array) -> None:
+    """Copies every element to an array of the same shape and size of element; both in the host's memory."""
+
+def fill_host(dest: Array, value: bytes) -> None:
+    """Sets every element of an array in the host's memory to a value's bytes."""
+
+def round_floats(dtype: Type, values: Iterable[Any]) -> list[float]:
+    """Numbers as a float type holds them."""
+
 def overlap(a: Array, b: Array) -> bool:
     """Whether two arrays may have memory in common."""
 

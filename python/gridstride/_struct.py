@@ -69,6 +69,8 @@ class Field:
 
     def _composite(self, value: Any) -> Any:
         """A copy, or one made of components. A number alone is no vector; flags and NumPy's numbers fill one yet."""
+        if type(value) is self.cls:
+            return value.__copy__()
         if value is None:
             return self.cls()
         if isinstance(value, (bool, _types.bool)) or hasattr(value, "dtype") and getattr(value, "ndim", 1) == 0:
@@ -161,6 +163,8 @@ class struct_base:
     """Base of every class that `@struct` makes."""
 
     __gs_type__: ClassVar[Any]
+    # The values of fields are in the instance's dictionary, where launches find them.
+    __gs_fields__: ClassVar[bool] = True
     _fields: ClassVar[dict[str, Field]]
 
     def __init__(self, *args: Any, **fields: Any) -> None:

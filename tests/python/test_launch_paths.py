@@ -1,6 +1,8 @@
 """Usual launches run without a step through Python; every other one goes through the package, and means the same."""
 
 import inspect
+import os
+import subprocess
 import sys
 import threading
 import time
@@ -108,6 +110,35 @@ USUAL = {
 def test_a_usual_launch_takes_no_step_through_python(a, launch):
     assert steps(lambda: launch(a)) == []
     assert a.numpy().tolist() == [3.0] * 4
+
+
+def test_the_order_in_which_styles_come_does_not_matter(tmp_path):
+    """A process in which a kernel of numba's style is the first one, and an array of a class of a program's own."""
+    program = """
+import numpy as np
+import gridstride as wp
+from gridstride.numba import cuda
+from test_launch_paths import fill, steps
+
+class Own(wp.array):
+    pass
+
+@cuda.jit
+def first(x):
+    x[0] = 1.0
+
+first[1, 1](np.zeros(1, dtype=np.float32))
+own = Own([0.0] * 4, dtype=float)
+a = wp.zeros(4, dtype=float)
+for one in (own, a):
+    for n in (1, 4):
+        wp.launch(fill, dim=n, inputs=[one, 0.0, 0], device="cpu")
+    assert steps(lambda: wp.launch(fill, 4, [one, 1.0, 2], device="cpu")) == []
+"""
+    file = tmp_path / "program.py"
+    file.write_text(program)
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join([os.path.dirname(__file__), *sys.path]))
+    subprocess.run([sys.executable, "-W", "ignore", str(file)], check=True, env=environment)
 
 
 def generator(a):

@@ -10,7 +10,7 @@ use ir::{Class, Const, LeafKind, Scalar, Type, TypeKind};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyByteArray, PyBytes, PyFloat, PyInt, PyString, PyTuple, PyType};
+use pyo3::types::{PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 
 /// Why a value does not become bytes. The caller knows which argument it was.
 pub(crate) enum Mismatch {
@@ -75,12 +75,12 @@ pub(crate) fn write_value(ty: Type, value: &Bound<'_, PyAny>, reach: Reach, out:
         TypeKind::Array { elem, rank } => write_array(*elem, *rank, value, reach, out),
         TypeKind::Tuple(_) => write_items(ty, value, reach, out),
         TypeKind::Struct(_) => match instance_type(value)? {
-            Some(found) if found == ty => write_instance(value, out),
+            Some(found) if found == ty => write_instance(ty, value, out),
             None if value.cast::<PyTuple>().is_ok() => write_items(ty, value, reach, out),
             _ => Err(given(value)),
         },
         _ => match instance_type(value)? {
-            Some(found) if found == ty => write_instance(value, out),
+            Some(found) if found == ty => write_instance(ty, value, out),
             // Four components mean different things in a quaternion, a vec4 and a mat22.
             Some(found) if inner_shape(found) != inner_shape(ty) => Err(given(value)),
             _ => write_components(ty, value, out),
@@ -131,9 +131,55 @@ pub(crate) fn instance_bytes(value: &Bound<'_, PyAny>, n_bytes: usize) -> PyResu
     Ok(bytes)
 }
 
-fn write_instance(value: &Bound<'_, PyAny>, out: &mut [u8]) -> Written {
-    out.copy_from_slice(&instance_bytes(value, out.len())?);
+fn write_instance(ty: Type, value: &Bound<'_, PyAny>, out: &mut [u8]) -> Written {
+    let is_written = if ty.is_composite() { write_numbers(ty, value, out)? } else { write_fields(ty, value, out)? };
+    if !is_written {
+        out.copy_from_slice(&instance_bytes(value, out.len())?);
+    }
     Ok(())
+}
+
+/// A vector's components, where its class keeps them as a list of numbers: no Python code runs.
+fn write_numbers(ty: Type, value: &Bound<'_, PyAny>, out: &mut [u8]) -> Result<bool, Mismatch> {
+    let numbers = value.getattr_opt(intern!(value.py(), "_c"))?;
+    let (Some(Ok(numbers)), Some(elem)) =
+        (numbers.as_ref().map(|numbers| numbers.cast_exact::<PyList>()), ty.element())
+    else {
+        return Ok(false);
+    };
+    if numbers.len() != ty.n_components() {
+        return Ok(false);
+    }
+    for (number, place) in numbers.iter().zip(out.chunks_exact_mut(elem.size() as usize)) {
+        write_scalar(elem, &number, place)?;
+    }
+    Ok(true)
+}
+
+/// A struct's fields, where its class keeps them in the instance's dictionary. The caller sees to where arrays are.
+fn write_fields(ty: Type, value: &Bound<'_, PyAny>, out: &mut [u8]) -> Result<bool, Mismatch> {
+    let py = value.py();
+    let TypeKind::Struct(layout) = ty.kind() else { return Ok(false) };
+    if value.get_type().getattr_opt(intern!(py, "__gs_fields__"))?.is_none() {
+        return Ok(false);
+    }
+    let fields = value.getattr(intern!(py, "__dict__"))?;
+    let Ok(fields) = fields.cast_exact::<PyDict>() else { return Ok(false) };
+    out.fill(0);
+    let mut at = 0u64;
+    for (name, part) in &layout.fields {
+        at = at.next_multiple_of(part.align());
+        let place = &mut out[at as usize..(at + part.size()) as usize];
+        at += part.size();
+        let Some(field) = fields.get_item(&**name)? else { return Ok(false) };
+        match part.kind() {
+            TypeKind::Array { elem, rank } => write_array(*elem, *rank, &field, Reach::Any, place)?,
+            TypeKind::Scalar(scalar) => write_scalar(*scalar, &field, place)?,
+            _ if field.is_none() => place.fill(0),
+            _ => write_instance(*part, &field, place)?,
+        }
+    }
+    Ok(true)
 }
 
 fn write_array(elem: Type, rank: u32, value: &Bound<'_, PyAny>, reach: Reach, out: &mut [u8]) -> Written {
@@ -205,6 +251,17 @@ pub(crate) fn write_scalar(scalar: Scalar, value: &Bound<'_, PyAny>, out: &mut [
     let constant = scalar_constant(scalar, value)?;
     out.copy_from_slice(&constant.0.to_ne_bytes()[..out.len()]);
     Ok(())
+}
+
+/// Numbers as a float type holds them.
+#[pyfunction]
+pub(crate) fn round_floats<'py>(dtype: PyIrType, values: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+    let Some(scalar) = dtype.0.as_scalar() else { return Err(PyTypeError::new_err("not a scalar type")) };
+    let rounded = PyList::empty(values.py());
+    for value in values.try_iter()? {
+        rounded.append(Const::float(scalar, value?.extract::<f64>()?).as_float(scalar))?;
+    }
+    Ok(rounded)
 }
 
 fn scalar_constant(scalar: Scalar, value: &Bound<'_, PyAny>) -> Result<Const, Mismatch> {
@@ -346,7 +403,7 @@ fn sequence<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Vec<Bound<'py, Py
     if value.cast::<PyString>().is_ok() || value.cast::<PyFloat>().is_ok() || value.cast::<PyInt>().is_ok() {
         return Ok(None);
     }
-    if value.len().is_err() || value.cast::<pyo3::types::PyDict>().is_ok() {
+    if value.len().is_err() || value.cast::<PyDict>().is_ok() {
         return Ok(None);
     }
     value.try_iter()?.collect::<PyResult<Vec<_>>>().map(Some)

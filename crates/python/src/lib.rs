@@ -11,6 +11,7 @@ mod blocks;
 mod bytes;
 mod call;
 mod cuda;
+mod elements;
 mod errors;
 mod external;
 mod fast;
@@ -233,6 +234,9 @@ fn native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(adjoint::launch_tangent, m)?)?;
     m.add_function(wrap_pyfunction!(fast::fast_launch, m)?)?;
     m.add_function(wrap_pyfunction!(fast::set_cuda_devices, m)?)?;
+    m.add_function(wrap_pyfunction!(elements::copy_host, m)?)?;
+    m.add_function(wrap_pyfunction!(elements::fill_host, m)?)?;
+    m.add_function(wrap_pyfunction!(bytes::round_floats, m)?)?;
     m.add_function(wrap_pyfunction!(foreign::foreign_array, m)?)?;
     m.add_function(wrap_pyfunction!(recorded::fast_recorded, m)?)?;
     m.add_function(wrap_pyfunction!(state::set_launch_state, m)?)?;

@@ -26,12 +26,14 @@
 
 mod crew;
 mod each;
+mod elements;
 mod forks;
 mod grid;
 mod pace;
 mod shares;
 mod watch;
 
+pub use elements::{Elements, copy_elements};
 pub use grid::{GridError, MAX_GRID};
 pub use pace::Pace;
 pub use watch::{Length, Watch};
