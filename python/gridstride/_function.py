@@ -96,9 +96,8 @@ class Function(_native.Function):
             bound = inspect.signature(self.func).bind(*args, **kwargs)
             bound.apply_defaults()
             args = bound.args
-        text = f"Error calling function '{self.__name__}', no overload found for arguments {args}"
         if any(isinstance(one, FunctionType) for one in args):
-            raise _native.ArgumentError(text)
+            raise _native.ArgumentError(self._no_overload(args))
         if len(self.overloads) == 1 and any(type(one) is tuple for one in args):
             return self.func(*args)
         try:
@@ -111,11 +110,14 @@ class Function(_native.Function):
             if len(self.overloads) > 1 or not all(map(_called.is_of_python, error.diagnostics)):
                 if error.diagnostics[0][0] != "no-overload":
                     raise
-                made = type(error)(text)
+                made = type(error)(self._no_overload(args))
                 made.diagnostics = error.diagnostics
                 made.__notes__ = [str(error)]
                 raise made from None
         return self.func(*args)
+
+    def _no_overload(self, args: Any) -> str:
+        return f"Error calling function '{self.__name__}', no overload found for arguments {args}"
 
     def __repr__(self) -> str:
         return f"<Function {self.__name__}({', '.join(self._annotations)})>"

@@ -7,8 +7,8 @@ use crate::host::LiveHost;
 use crate::pack::natural_type;
 use crate::types::{PyIrType, user_name};
 use frontend::Options;
-use interp::InterpValue;
-use ir::{FuncRef, Module, Type};
+use interp::{InterpValue, Program};
+use ir::{FuncRef, Type};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
@@ -18,7 +18,14 @@ use std::sync::{Arc, Mutex};
 /// Builtins that were called before, by name, argument types and argument names. Functions are lowered anew at each call, since what
 /// they capture may have changed.
 static BUILTINS: Mutex<Option<Builtins>> = Mutex::new(None);
-type Builtins = HashMap<(String, Vec<Type>, Vec<String>), Arc<Module>>;
+type Builtins = HashMap<(String, Vec<Type>, Vec<String>), Arc<Callable>>;
+
+/// A function that is ready to run.
+struct Callable {
+    program: Program,
+    entry: FuncRef,
+    results: Vec<Type>,
+}
 
 /// Runs a function, or a builtin by its name; gives the result's type and bytes: a tuple type for none
 /// or several results. `names` are those of a builtin's last arguments.
@@ -40,12 +47,11 @@ pub(crate) fn call<'py>(
             .collect::<PyResult<Vec<_>>>()?
             .into_iter()
             .unzip();
-        let module = module(function, &name, &types, names)?;
-        let entry = FuncRef(module.funcs.len() as u32 - 1);
-        let results = interp::call(&module, entry, &values);
+        let callable = callable(function, &name, &types, names)?;
+        let results = callable.program.call(callable.entry, &values);
         crate::print::flush(py)?;
         let results = results.map_err(|error| PyRuntimeError::new_err(format!("`{name}`: {error}")))?;
-        let result_types = &module.func(entry).results;
+        let result_types = &callable.results;
         let bytes: Vec<_> = results.iter().map(InterpValue::to_bytes).collect();
         Ok(match (&result_types[..], &bytes[..]) {
             ([ty], [bytes]) => (PyIrType(*ty), PyBytes::new(py, bytes)),
@@ -89,16 +95,15 @@ fn interp_value(name: &str, index: usize, arg: &Bound<'_, PyAny>) -> PyResult<(T
     Ok((ty, InterpValue::from_bytes(ty, &bytes)))
 }
 
-fn module(function: &Bound<'_, PyAny>, name: &str, types: &[Type], names: Vec<String>) -> PyResult<Arc<Module>> {
+fn callable(function: &Bound<'_, PyAny>, name: &str, types: &[Type], names: Vec<String>) -> PyResult<Arc<Callable>> {
     let py = function.py();
-    let host = LiveHost::new(py);
-    let options = Options::default();
     let is_builtin = function.cast::<Function>().is_err();
     let lock = || BUILTINS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let key = (name.to_owned(), types.to_vec(), names);
     if let Some(known) = lock().as_ref().filter(|_| is_builtin).and_then(|builtins| builtins.get(&key)) {
         return Ok(known.clone());
     }
+    let (host, options) = (LiveHost::new(py), Options::default());
     let lowered = if is_builtin {
         frontend::lower_builtin(&host, name, types, &key.2, &options)
     } else {
@@ -107,9 +112,12 @@ fn module(function: &Bound<'_, PyAny>, name: &str, types: &[Type], names: Vec<St
     host.interrupted()?;
     let lowered = lowered.and_then(pipeline::with_derivatives);
     let lowered = lowered.map_err(|rejected| Failure::rejected("function", name, &rejected).raise(py))?;
-    let module = Arc::new(lowered.module);
+    let module = lowered.module;
+    let entry = FuncRef(module.funcs.len() as u32 - 1);
+    let results = module.func(entry).results.clone();
+    let callable = Arc::new(Callable { program: Program::new(&module), entry, results });
     if is_builtin {
-        lock().get_or_insert_default().insert(key, module.clone());
+        lock().get_or_insert_default().insert(key, callable.clone());
     }
-    Ok(module)
+    Ok(callable)
 }
