@@ -24,11 +24,16 @@ pub(crate) struct LiveHost<'py> {
     objects: RefCell<Vec<Bound<'py, PyAny>>>,
     ids: RefCell<HashMap<usize, ObjectId>>,
     sources: RefCell<HashMap<ObjectId, Arc<FuncSource>>>,
+    /// What names in scopes and attributes of objects are, until code of the program runs.
+    names: Known,
+    attributes: Known,
     /// What a `static` expression raised that is no mistake of the kernel's: Ctrl-C, an exit.
     interrupt: RefCell<Option<PyErr>>,
     /// What functions of other compilers that are called need to be linked with.
     linked: RefCell<Vec<Bound<'py, PyAny>>>,
 }
+
+type Known = RefCell<HashMap<ObjectId, HashMap<String, Option<HostValue>>>>;
 
 /// Lists nested more deeply are objects: one may hold itself.
 const MAX_NESTING: usize = 8;
@@ -40,6 +45,8 @@ impl<'py> LiveHost<'py> {
             objects: RefCell::default(),
             ids: RefCell::default(),
             sources: RefCell::default(),
+            names: RefCell::default(),
+            attributes: RefCell::default(),
             interrupt: RefCell::default(),
             linked: RefCell::default(),
         }
@@ -53,6 +60,12 @@ impl<'py> LiveHost<'py> {
     /// The exception that interrupted the compilation, if one did.
     pub(crate) fn interrupted(&self) -> PyResult<()> {
         self.interrupt.borrow_mut().take().map_or(Ok(()), Err)
+    }
+
+    /// Code of the program ran, and may have changed what names stand for.
+    fn forget(&self) {
+        self.names.borrow_mut().clear();
+        self.attributes.borrow_mut().clear();
     }
 
     /// The id of an object, the same for the same object.
@@ -270,6 +283,16 @@ impl<'py> LiveHost<'py> {
     }
 }
 
+/// What was found earlier, else what `find` gives: most kernels name few things often.
+fn known(known: &Known, of: ObjectId, name: &str, find: impl FnOnce() -> Option<HostValue>) -> Option<HostValue> {
+    if let Some(found) = known.borrow().get(&of).and_then(|names| names.get(name)) {
+        return found.clone();
+    }
+    let found = find();
+    known.borrow_mut().entry(of).or_default().insert(name.to_owned(), found.clone());
+    found
+}
+
 /// Whether a value is Python's `int`, `float`, `bool` or `complex`.
 fn is_number_class(value: &Bound<'_, PyAny>) -> bool {
     let py = value.py();
@@ -331,17 +354,21 @@ impl Host for LiveHost<'_> {
     }
 
     fn lookup(&self, scope: ObjectId, name: &str) -> Option<HostValue> {
-        let value = self.find_name(scope, name).ok()??;
-        // Warp reads Python's number classes as types of its own; elsewhere they are functions.
-        if self.dialect(scope) == Dialect::Numba && value.cast::<PyType>().is_ok() && is_number_class(&value) {
-            return Some(HostValue::Builtin(name_of(&value)));
-        }
-        Some(self.host_value(&value))
+        known(&self.names, scope, name, || {
+            let value = self.find_name(scope, name).ok()??;
+            // Warp reads Python's number classes as types of its own; elsewhere they are functions.
+            if self.dialect(scope) == Dialect::Numba && value.cast::<PyType>().is_ok() && is_number_class(&value) {
+                return Some(HostValue::Builtin(name_of(&value)));
+            }
+            Some(self.host_value(&value))
+        })
     }
 
     fn attribute(&self, object: ObjectId, name: &str) -> Option<HostValue> {
-        let value = self.object(object).getattr_opt(name).ok()??;
-        Some(self.host_value(&value))
+        known(&self.attributes, object, name, || {
+            let value = self.object(object).getattr_opt(name).ok()??;
+            Some(self.host_value(&value))
+        })
     }
 
     fn library_name(&self, object: ObjectId) -> Option<String> {
@@ -351,7 +378,9 @@ impl Host for LiveHost<'_> {
     }
 
     fn implementation(&self, what: Extended<'_>, args: &[HostArgument]) -> Result<Option<ObjectId>, String> {
-        self.find_implementation(what, args).map_err(|error| {
+        let found = self.find_implementation(what, args);
+        self.forget();
+        found.map_err(|error| {
             if !error.is_instance_of::<PyException>(self.py) {
                 self.interrupt.borrow_mut().get_or_insert_with(|| error.clone_ref(self.py));
             }
@@ -379,7 +408,9 @@ impl Host for LiveHost<'_> {
     }
 
     fn evaluate(&self, scope: ObjectId, expression: &str, locals: &[(String, HostValue)]) -> Result<HostValue, String> {
-        self.find_value(scope, expression, locals).map_err(|error| {
+        let found = self.find_value(scope, expression, locals);
+        self.forget();
+        found.map_err(|error| {
             if !error.is_instance_of::<PyException>(self.py) {
                 self.interrupt.borrow_mut().get_or_insert_with(|| error.clone_ref(self.py));
             }
