@@ -2,8 +2,8 @@
 //!
 //! In: a verified module whose kernel calls no function (everything inlined). Out: an object file in memory, and from
 //! that a loaded kernel. `llvm` turns IR into LLVM's text, the same for every target; `gang` runs many threads as the lanes of
-//! vectors; `x86` adds the entry point that walks over the threads of a chunk; `orc` loads the object. `nvptx` makes PTX
-//! for GPUs instead.
+//! vectors; `x86` adds the entry point that walks over the threads of a chunk; `link` and `load` make code of the object,
+//! without LLVM, which a process never starts where its objects are cached. `nvptx` makes PTX for GPUs instead.
 //!
 //! ```
 //! use codegen::CpuOptions;
@@ -24,18 +24,18 @@ mod block;
 mod entry;
 mod gang;
 mod host;
+mod link;
 mod llvm;
+mod load;
 pub mod nvptx;
-mod orc;
 mod sums;
 mod symbols;
 mod x86;
 
 pub use host::{Isa, host_target};
-pub use orc::{LoadedModule, load};
+pub use load::{LoadedModule, load};
 pub use x86::{
-    CpuOptions, Gang, Note, Object, Timings, assembly, compile, compile_timed, explain, llvm_text, llvm_version,
-    symbol, warm_up,
+    CpuOptions, Gang, Note, Object, Timings, assembly, compile, compile_timed, explain, llvm_text, llvm_version, symbol,
 };
 
 /// Why no machine code came out.

@@ -47,7 +47,12 @@ extern "C" fn truncdfbf2(x: f64) -> f32 {
     f32::from_bits(runtime::narrow::gs_cast_f64_bf16(x).into())
 }
 
-pub(crate) fn all() -> Vec<(&'static str, usize)> {
+/// The address of what code may call by this name.
+pub(crate) fn find(name: &str) -> Option<usize> {
+    all().into_iter().find(|(known, _)| *known == name).map(|(_, address)| address)
+}
+
+fn all() -> Vec<(&'static str, usize)> {
     let mut symbols = runtime::math::symbols();
     symbols.extend(FLOAT.iter().map(|(name, address)| (*name, address())));
     symbols.extend([

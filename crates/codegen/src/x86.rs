@@ -97,12 +97,6 @@ pub struct Object {
     pub timings: Timings,
 }
 
-/// Does once what every compilation needs, so that the first one is as fast as the others.
-pub fn warm_up() -> Result<()> {
-    target_machine(Isa::Host)?;
-    crate::orc::start()
-}
-
 /// The name of a kernel's entry point in its object file.
 pub fn symbol(module: &Module, kernel: FuncRef) -> String {
     let name = module.func(kernel).name.chars();
