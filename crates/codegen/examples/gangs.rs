@@ -138,7 +138,7 @@ fn main() {
         let c: runtime::EntryPoint = unsafe { std::mem::transmute(dlsym(library, symbol.as_ptr())) };
         let mut extents = [1; 4];
         extents[..case.extents.len()].copy_from_slice(&case.extents);
-        let (bounds, fault) = (LaunchBounds { extents }, Fault::default());
+        let (bounds, fault) = (LaunchBounds::new(extents), Fault::default());
         let total: i64 = case.extents.iter().product();
         let repeats = if case.name == "nbody" { 1 } else { (2_000_000 / total).max(1) };
         let time = |entry: runtime::EntryPoint| {

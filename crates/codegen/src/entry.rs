@@ -3,7 +3,7 @@
 //! In: an empty function of `runtime::abi`'s `EntryPoint`. Out: its blocks, with holes for the loading of arguments and
 //! for the body, and the [`Thread`] that the body sees.
 
-use crate::llvm::{Lowering, Thread};
+use crate::llvm::{Lowering, Thread, types};
 use crate::{Error, Result};
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
@@ -39,6 +39,8 @@ pub(crate) struct Entry<'c> {
     pub thread: Thread<'c>,
     /// Whether the launch is so large that stores go past the caches, where they ever do.
     pub is_large: Option<IntValue<'c>>,
+    /// Where the launch has accumulators for the chunk, or null.
+    pub accumulators: PointerValue<'c>,
     gang: Option<GangBlocks<'c>>,
     args: PointerValue<'c>,
     start: BasicBlock<'c>,
@@ -98,6 +100,7 @@ impl<'c> Entry<'c> {
         b.position_at_end(start);
         let extents = load_extents(ctx, &b, bounds.into_pointer_value(), rank)?;
         let n_threads = b.build_int_sub(end, begin, "")?;
+        let accumulators = load_accumulators(ctx, &b, bounds.into_pointer_value())?;
         let is_large = large_from.map(|least| is_large(ctx, &b, &extents[..rank], least)).transpose()?;
         b.build_conditional_branch(b.build_int_compare(IntPredicate::SLT, begin, end, "")?, arguments, exit)?;
 
@@ -105,6 +108,7 @@ impl<'c> Entry<'c> {
         let t = b.build_phi(ctx.i64_type(), "t")?;
         let at = t.as_basic_value().into_int_value();
         let Row { mut index, first, stop } = split_row(ctx, &b, at, end, &extents, rank)?;
+        let row_in_chunk = b.build_int_sub(b.build_int_sub(at, begin, "")?, first, "")?;
         let narrow_first = b.build_int_truncate(first, ctx.i32_type(), "")?;
         let next = if let Bodies::GangsAndThreads(_) = bodies { block("outer") } else { body };
         b.build_unconditional_branch(next)?;
@@ -151,7 +155,7 @@ impl<'c> Entry<'c> {
             b.position_at_end(done);
         }
         b.build_return(None)?;
-        let mut thread = Thread { index, narrow: [None; 4], extents, end: latch, fault };
+        let mut thread = Thread { index, narrow: [None; 4], extents, end: latch, fault, row_in_chunk };
         thread.narrow[rank - 1] = Some(k);
         let args = args.into_pointer_value();
         let index = [wide, narrow];
@@ -164,6 +168,7 @@ impl<'c> Entry<'c> {
             body,
             thread,
             is_large,
+            accumulators,
             gang,
             args,
             start,
@@ -298,6 +303,13 @@ fn load_extents<'c>(
         *extent = b.build_load(int, at, "")?.into_int_value();
     }
     Ok(extents)
+}
+
+fn load_accumulators<'c>(ctx: &'c Context, b: &Builder<'c>, bounds: PointerValue<'c>) -> Result<PointerValue<'c>> {
+    let offset = ctx.i64_type().const_int(runtime::abi::SUMS_OFFSET, false);
+    // SAFETY: LLVM's precondition, not Rust's: `LaunchBounds` has the field there.
+    let at = unsafe { b.build_in_bounds_gep(ctx.i8_type(), bounds, &[offset], "")? };
+    Ok(b.build_load(types::pointer(ctx), at, "")?.into_pointer_value())
 }
 
 /// Whether a launch has at least so many threads.

@@ -13,7 +13,7 @@
 //! module.funcs.push(func);
 //! let object = codegen::compile(&module, ir::FuncRef(0), &CpuOptions::default())?;
 //! let kernel = codegen::load(&object, &codegen::symbol(&module, ir::FuncRef(0)))?;
-//! let bounds = runtime::LaunchBounds { extents: [10, 1, 1, 1] };
+//! let bounds = runtime::LaunchBounds::new([10, 1, 1, 1]);
 //! let fault = runtime::Fault::default();
 //! // SAFETY: the kernel takes no arguments.
 //! unsafe { kernel.entry()(std::ptr::null(), &bounds, 0, 10, &fault) };

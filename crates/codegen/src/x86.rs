@@ -18,6 +18,7 @@ use crate::block::Shell;
 use crate::entry::{Bodies, Entry, load_arguments};
 use crate::gang::{Reason, Streams, can_widen, is_long, width};
 use crate::host::{abilities, cpu, gathers, host_target};
+use crate::llvm::sums::Summing;
 use crate::llvm::{Lowering, Thread};
 use crate::{Error, Isa, Result};
 use analysis::Uniformity;
@@ -30,6 +31,7 @@ use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
 use inkwell::values::FunctionValue;
 use ir::{FuncRef, Function, FunctionKind, Module};
+use runtime::Sites;
 use std::sync::OnceLock;
 use std::time::Instant;
 
@@ -242,8 +244,13 @@ fn build<'c>(
         return Ok((llvm, Passes::All));
     }
     let abilities = abilities(options.isa);
+    let sites = Sites::of(func);
     let lower = |func, entry: &Entry<'c>, thread| {
-        Lowering::new(ctx, &llvm, module.fast_math, func, function, entry.allocas, thread, abilities)
+        let fast_math = module.fast_math;
+        let mut lowering = Lowering::new(ctx, &llvm, fast_math, func, function, entry.allocas, thread, abilities);
+        let summing = |sites| Summing { sites, memory: entry.accumulators, last: rank - 1 };
+        lowering.summing = sites.as_ref().map(summing);
+        lowering
     };
     let mut sums = if options.contiguous && options.distinct { transform::exact_sums(func) } else { Vec::new() };
     sums.truncate(MAX_SUMS);
@@ -309,7 +316,7 @@ fn build_program<'c>(
     let fault =
         function.get_nth_param(4).ok_or_else(|| Error::Invalid("an entry point takes five arguments".into()))?;
     let (index, narrow, extents) = ([zero; 4], [None; 4], [zero; 4]);
-    let thread = Thread { index, narrow, extents, end: allocas, fault: fault.into_pointer_value() };
+    let thread = Thread { index, narrow, extents, end: allocas, fault: fault.into_pointer_value(), row_in_chunk: zero };
     let mut lowering = Lowering::new(ctx, llvm, module.fast_math, func, function, allocas, thread, abilities);
     let shell = Shell::new(&lowering)?;
     lowering.thread.end = shell.end;

@@ -21,7 +21,7 @@ fn main() {
         state ^= state << 17;
         (state >> 16) as u32
     };
-    let bounds = LaunchBounds { extents: [THREADS, 1, 1, 1] };
+    let bounds = LaunchBounds::new([THREADS, 1, 1, 1]);
     let (start, mut told) = (Instant::now(), Instant::now());
     let (mut n_programs, mut n_refused, mut n_compared) = (0u64, 0u64, 0u64);
     while start.elapsed() < time {

@@ -5,7 +5,8 @@
 use codegen::CpuOptions;
 use interp::InterpValue;
 use ir::{Attr, Builder, FuncRef, Function, FunctionKind, Module, Op, Param, Scalar, Type};
-use runtime::{BlockBounds, Fault, LaunchBounds};
+use runtime::{BlockBounds, Fault, LaunchBounds, Sums};
+use runtime_cpu::{Code, Pool};
 
 /// Launches a kernel.
 pub fn launch(
@@ -24,8 +25,10 @@ pub fn launch(
     let object = codegen::compile(&module, kernel, &options).map_err(|error| error.to_string())?;
     let loaded = codegen::load(&object, &codegen::symbol(&module, kernel)).map_err(|error| error.to_string())?;
     let packed = pack(args);
+    let sums = Sums::of(module.func(kernel));
+    let code = Code { entry: loaded.entry(), sums: sums.as_ref() };
     // SAFETY: the arguments are of the parameters' types; `lay_out` and `call` keep what their arrays point to.
-    unsafe { runtime_cpu::Pool::global().launch(loaded.entry(), packed.as_ptr(), bounds, fault) };
+    unsafe { Pool::global().launch(code, packed.as_ptr(), bounds, fault) };
     Ok(())
 }
 
@@ -50,7 +53,7 @@ pub fn launch_blocks(
     let waits_for_grid = module.func(kernel).insts.iter().any(|inst| inst.op == Op::GridBarrier);
     // SAFETY: as in `launch`.
     unsafe {
-        let (pool, entry) = (runtime_cpu::Pool::global(), loaded.block_entry());
+        let (pool, entry) = (Pool::global(), loaded.block_entry());
         if waits_for_grid {
             pool.launch_grid(entry, packed.as_ptr(), bounds, fault).map_err(|error| error.to_string())?;
         } else {
@@ -80,7 +83,7 @@ pub fn call(
     for (words, &ty) in memory.iter_mut().zip(&types) {
         args.push(InterpValue::array(ty, words.as_mut_ptr() as u64, &[1]));
     }
-    launch(&with_kernel, kernel, &args, &LaunchBounds { extents: [1; 4] }, fault)?;
+    launch(&with_kernel, kernel, &args, &LaunchBounds::new([1; 4]), fault)?;
     let read = |(words, &ty): (&Vec<u64>, &Type)| {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         InterpValue::from_bytes(ty, &bytes[..ty.size() as usize])

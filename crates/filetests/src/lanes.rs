@@ -5,7 +5,8 @@ use crate::cpu::pack;
 use codegen::{CpuOptions, Gang, LoadedModule};
 use interp::InterpValue;
 use ir::{Const, FuncRef, LeafKind, Module, Scalar, Type};
-use runtime::{Fault, FaultRecord, LaunchBounds};
+use runtime::{Fault, FaultRecord, LaunchBounds, Sums};
+use runtime_cpu::Code;
 
 /// Memory of an array of one dimension.
 #[derive(Clone, Debug)]
@@ -79,9 +80,11 @@ impl Launch {
         for (module, options) in ways.into_iter().chain([(&optimized, sixteen)]).chain(masked) {
             n_gangs += u64::from(codegen::explain(module, FuncRef(0), &options)[0].text.starts_with("runs"));
             let loaded = load(module, &options).map_err(|error| format!("{options:?}: {error}"))?;
+            let sums = Sums::of(&module.funcs[0]);
+            let code = Code { entry: loaded.entry(), sums: sums.as_ref() };
             let found = self.run(|args, fault| {
                 // SAFETY: the arrays are those that the kernel takes, and the caller's kernel keeps indices inside.
-                unsafe { loaded.entry()(args.as_ptr(), &bounds, 0, self.n_threads as i64, fault) }
+                unsafe { code.run_alone(args.as_ptr(), &bounds, self.n_threads as i64, fault) }
             });
             differ(&found, &expected).map_or(Ok(()), |what| Err(format!("{options:?}: {what}")))?;
         }
@@ -89,7 +92,7 @@ impl Launch {
     }
 
     fn bounds(&self) -> LaunchBounds {
-        LaunchBounds { extents: [self.n_threads as i64, 1, 1, 1] }
+        LaunchBounds::new([self.n_threads as i64, 1, 1, 1])
     }
 
     fn run(&self, launch: impl FnOnce(&[u8], &Fault)) -> Left {

@@ -206,7 +206,7 @@ fn results(kind: FunctionKind, results: &[Type], args: &[Arg]) -> Vec<(Type, Vec
 }
 
 fn launch_bounds(text: &str) -> Result<LaunchBounds, String> {
-    let mut bounds = LaunchBounds { extents: [1; 4] };
+    let mut bounds = LaunchBounds::new([1; 4]);
     let Some(list) = text.trim().strip_prefix("over") else {
         return if text.trim().is_empty() { Ok(bounds) } else { Err(format!("what is `{text}`?")) };
     };

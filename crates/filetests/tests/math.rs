@@ -64,7 +64,7 @@ fn check(op: &str, scalar: Scalar) {
     assert!(transform::expand_math::is_expanded(Op::from_name(op).expect("an op"), scalar), "{op} {scalar:?}");
     let (x, y) = (to_bytes(scalar, &arguments(scalar, 1)), to_bytes(scalar, &arguments(scalar, 2)));
     let mut outs = [vec![0u8; x.len()], vec![0u8; x.len()]];
-    let bounds = LaunchBounds { extents: [N as i64, 1, 1, 1] };
+    let bounds = LaunchBounds::new([N as i64, 1, 1, 1]);
     let object = codegen::compile(&module, FuncRef(0), &CpuOptions::default()).expect("compiles");
     let loaded = codegen::load(&object, &codegen::symbol(&module, FuncRef(0))).expect("loads");
     for (i, out) in outs.iter_mut().enumerate() {

@@ -51,7 +51,7 @@ fn main() {
     let args = pack(&[InterpValue::f32(2.0), array(x.as_ptr()), array(y.as_mut_ptr())]);
     let saxpy = Program::new(&parse_module(SAXPY).expect("IR"));
     let start = Instant::now();
-    saxpy.launch(FuncRef(0), &args, &LaunchBounds { extents: [n, 1, 1, 1] }, &Fault::default());
+    saxpy.launch(FuncRef(0), &args, &LaunchBounds::new([n, 1, 1, 1]), &Fault::default());
     report("saxpy", 9 * n, start, &format!("y[0] = {}", y[0]));
 }
 

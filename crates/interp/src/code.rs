@@ -81,6 +81,9 @@ pub(crate) struct AtomicAccess {
     pub(crate) pieces: Box<[(u64, u64)]>,
     pub(crate) operation: AtomicOperation,
     pub(crate) dst: Slot,
+    /// Where a chunk of threads adds up what all threads of the launch do (`runtime::sums`): bytes to the address, and to
+    /// the accumulators of each component.
+    pub(crate) accumulators: Option<(u64, Vec<u64>)>,
 }
 
 #[derive(Clone, Copy, Debug)]

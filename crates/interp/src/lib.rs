@@ -39,7 +39,9 @@ use code::Code;
 use ir::{FuncRef, FunctionKind, Module, Type};
 use run::{Stop, Thread};
 use runtime::abi::MAX_RANK;
-use runtime::{Fault, FaultRecord, LaunchBounds};
+use runtime::sums::LANES;
+use runtime::{Fault, FaultRecord, LaunchBounds, Sites};
+use std::ops::Range;
 
 pub use value::InterpValue;
 
@@ -76,6 +78,8 @@ pub enum Error {
 pub struct Program {
     codes: Vec<Code>,
     signatures: Vec<Signature>,
+    /// What all threads of a launch add up, of each function that is a kernel.
+    sums: Vec<Option<Sites>>,
     /// Bytes of all shared arrays.
     shared: u64,
 }
@@ -106,8 +110,11 @@ impl Program {
             results: func.results.clone(),
         };
         let mut shared = 0;
-        let codes = module.funcs.iter().map(|func| lower::lower(module, func, &mut shared)).collect();
-        Program { codes, signatures: module.funcs.iter().map(signature).collect(), shared }
+        let sums: Vec<Option<Sites>> = module.funcs.iter().map(Sites::of).collect();
+        let lower =
+            |(func, sums): (&ir::Function, &Option<Sites>)| lower::lower(module, func, sums.as_ref(), &mut shared);
+        let codes = module.funcs.iter().zip(&sums).map(lower).collect();
+        Program { codes, signatures: module.funcs.iter().map(signature).collect(), sums, shared }
     }
 
     /// Calls a function. Arrays among the arguments are descriptors, which must be true: memory lies behind every
@@ -141,19 +148,51 @@ impl Program {
     /// Runs every thread of a launch in order. `args` are the arguments packed as `runtime::abi` says; their array
     /// descriptors must be true. A launch with an extent that is not positive has no threads.
     pub fn launch(&self, func: FuncRef, args: &[u8], bounds: &LaunchBounds, fault: &Fault) {
-        if bounds.extents.iter().all(|&extent| extent > 0) {
-            self.launch_range(func, args, bounds, 0, bounds.n_threads().unwrap_or(i64::MAX), fault);
+        if bounds.extents.iter().any(|&extent| extent <= 0) {
+            return;
+        }
+        let n = bounds.n_threads().unwrap_or(i64::MAX);
+        let sums = self.sums[func.index()].as_ref().map(|sites| &sites.sums);
+        // SAFETY: the caller gives packed arguments.
+        let Some(sums) = sums.filter(|sums| unsafe { sums.are_apart(args.as_ptr()) }) else {
+            return self.launch_range(func, args, bounds, 0, n, fault);
+        };
+        let chunk = sums.chunk(n);
+        let mut kept = vec![0; sums.n_words()];
+        for begin in (0..n).step_by(chunk as usize) {
+            let end = begin.saturating_add(chunk).min(n);
+            let run = |memory| self.run_threads(func, args, bounds, begin..end, fault, Some(memory));
+            // SAFETY: there is room for one chunk, and the code that runs is that of the kernel with these sums, whose
+            // addresses are in arrays of the launch.
+            unsafe {
+                sums.run_chunk(kept.as_mut_ptr(), run);
+                sums.add_up(&kept);
+            }
         }
     }
 
     /// Runs threads `begin..end` of a launch, as an `EntryPoint` does. All extents are positive.
     pub fn launch_range(&self, func: FuncRef, args: &[u8], bounds: &LaunchBounds, begin: i64, end: i64, fault: &Fault) {
+        self.run_threads(func, args, bounds, begin..end, fault, None);
+    }
+
+    /// `sums` is the memory of a chunk's accumulators, where the threads are one.
+    fn run_threads(
+        &self,
+        func: FuncRef,
+        args: &[u8],
+        bounds: &LaunchBounds,
+        threads: Range<i64>,
+        fault: &Fault,
+        sums: Option<*mut u8>,
+    ) {
         let code = &self.codes[func.index()];
         let mut frame = code.template.clone();
         fill(&mut frame, &self.unpack(func, args));
         let mut thread = Thread::new(&self.codes, bounds.extents);
-        thread.tid = bounds.index(begin);
-        for _ in begin..end {
+        thread.tid = bounds.index(threads.start);
+        for number in 0..threads.end - threads.start {
+            thread.accumulators = sums.map(|memory| memory::Accumulators { memory, lane: number as usize % LANES });
             // SAFETY: the caller gives true descriptors (see `launch`).
             match unsafe { thread.run(code, &mut frame) } {
                 Ok(()) => {}

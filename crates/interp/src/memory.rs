@@ -114,19 +114,40 @@ unsafe fn write(address: u64, width: Width, word: u64) {
     }
 }
 
+/// What the threads of a chunk add up in (`runtime::sums`).
+#[derive(Clone, Copy)]
+pub(crate) struct Accumulators {
+    pub(crate) memory: *mut u8,
+    /// Which of them the thread that runs adds to.
+    pub(crate) lane: usize,
+}
+
 /// Performs an atomic op component by component; `None` where its place is out of range, or not aligned, which the
-/// hardware cannot do in one step.
+/// hardware cannot do in one step. In a chunk with `accumulators`, what has some goes there.
 ///
 /// # Safety
 /// The array's descriptor is true (module docs).
-pub(crate) unsafe fn atomic(access: &AtomicAccess, frame: &mut [u64]) -> Option<()> {
+pub(crate) unsafe fn atomic(
+    access: &AtomicAccess,
+    frame: &mut [u64],
+    accumulators: Option<&Accumulators>,
+) -> Option<()> {
     let address = access.place.address(frame)?;
     if access.pieces.iter().any(|(offset, align)| !address.wrapping_add(*offset).is_multiple_of(*align)) {
         return None;
     }
-    for (i, (offset, _)) in access.pieces.iter().enumerate() {
-        let ptr = address.wrapping_add(*offset) as *mut u8;
-        // SAFETY: the component lies in the array's memory, and is aligned. Others access it atomically or race, as on
+    let sums = accumulators.zip(access.accumulators.as_ref());
+    if let Some((chunk, &(noted, _))) = sums {
+        // SAFETY: the offset is the sum's own.
+        unsafe { chunk.memory.add(noted as usize).cast::<u64>().write(address) };
+    }
+    for (i, (offset, align)) in access.pieces.iter().enumerate() {
+        let ptr = match sums {
+            // SAFETY: as above; the piece is aligned to its size.
+            Some((chunk, (_, parts))) => unsafe { chunk.memory.add(parts[i] as usize + chunk.lane * *align as usize) },
+            None => address.wrapping_add(*offset) as *mut u8,
+        };
+        // SAFETY: the component lies in the array's memory, or that of the chunk, and is aligned. Others access it atomically or race, as on
         // a device.
         let old = unsafe {
             match access.operation {

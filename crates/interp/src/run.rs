@@ -36,6 +36,8 @@ pub(crate) struct Thread<'p> {
     locals: Vec<Box<[u64]>>,
     /// Where the thread is, in a launch over thread blocks.
     pub(crate) seat: Option<Seat<'p>>,
+    /// Where its chunk adds up what all threads of the launch do.
+    pub(crate) accumulators: Option<memory::Accumulators>,
     /// Whether accesses are looked at before they happen.
     pub(crate) is_checked: bool,
     /// Where the kernel's own function waits or has ended: the step after.
@@ -47,7 +49,8 @@ pub(crate) struct Thread<'p> {
 impl<'p> Thread<'p> {
     pub(crate) fn new(codes: &'p [Code], extents: [i64; MAX_RANK]) -> Thread<'p> {
         let (tid, locals, paused) = ([0; MAX_RANK], Vec::new(), Vec::new());
-        Thread { codes, tid, extents, depth: 0, locals, seat: None, is_checked: false, pc: 0, paused }
+        let (seat, accumulators) = (None, None);
+        Thread { codes, tid, extents, depth: 0, locals, seat, accumulators, is_checked: false, pc: 0, paused }
     }
 
     /// Ends the thread; the next one may use the same frame.
@@ -195,7 +198,7 @@ impl<'p> Thread<'p> {
             self.watch(&access.place, Touch::Atomic(access), frame)?;
         }
         // SAFETY: the caller's promise.
-        let done = unsafe { memory::atomic(access, frame) };
+        let done = unsafe { memory::atomic(access, frame, self.accumulators.as_ref()) };
         done.ok_or_else(|| self.fault(UNCHECKED, access.place.values(frame)))
     }
 

@@ -4,6 +4,7 @@
 use crate::bytes::{Reader, bytes, number};
 use crate::writes::written_params;
 use ir::{Attr, Function, Op};
+use runtime::Sums;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
@@ -17,6 +18,8 @@ pub struct Summary {
     pub waits_for_grid: bool,
     /// A function of other code that it calls, if it does: such a kernel runs on a GPU alone.
     pub external: Option<String>,
+    /// What all threads of a launch add up.
+    pub sums: Option<Sums>,
 }
 
 impl Summary {
@@ -33,11 +36,12 @@ impl Summary {
                 || !transform::exact_sums(kernel).is_empty(),
             waits_for_grid: kernel.insts.iter().any(|inst| inst.op == Op::GridBarrier),
             external,
+            sums: Sums::of(kernel),
         }
     }
 
     pub(crate) fn pack(&self) -> Vec<u8> {
-        let Summary { written, summed, gains_by_distinct, waits_for_grid, external } = self;
+        let Summary { written, summed, gains_by_distinct, waits_for_grid, external, sums } = self;
         let mut out = Vec::new();
         number(&mut out, written.len());
         written.iter().for_each(|&is_written| number(&mut out, is_written.into()));
@@ -47,6 +51,9 @@ impl Summary {
         number(&mut out, (*waits_for_grid).into());
         number(&mut out, external.is_some().into());
         external.iter().for_each(|name| bytes(&mut out, name.as_bytes()));
+        let sums = sums.as_ref().map(Sums::words).unwrap_or_default();
+        number(&mut out, sums.len());
+        sums.iter().for_each(|&word| number(&mut out, word as usize));
         out
     }
 
@@ -57,7 +64,10 @@ impl Summary {
         let gains_by_distinct = reader.flag()?;
         let waits_for_grid = reader.flag()?;
         let external = if reader.flag()? { Some(reader.text()?) } else { None };
-        reader.0.is_empty().then_some(Summary { written, summed, gains_by_distinct, waits_for_grid, external })
+        let sums: Vec<u64> = (0..reader.number()?).map(|_| reader.number().map(|n| n as u64)).collect::<Option<_>>()?;
+        let sums = if sums.is_empty() { None } else { Some(Sums::of_words(&sums)?) };
+        let summary = Summary { written, summed, gains_by_distinct, waits_for_grid, external, sums };
+        reader.0.is_empty().then_some(summary)
     }
 }
 
@@ -69,7 +79,11 @@ mod tests {
     fn what_is_packed_comes_back() {
         for external in [None, Some("f".to_owned())] {
             let (written, summed) = (vec![true, false, true], vec![2, 0]);
-            let summary = Summary { written, summed, gains_by_distinct: true, waits_for_grid: false, external };
+            let text = "kernel @k(v0: array<f32, 1>, v1: f32) {\n v2: i64 = const 0\n v3: f32 = atomic add v0[v2], v1\n \
+                        return\n}\n";
+            let module = ir::parse::parse_module(text).unwrap_or_else(|error| panic!("{error}"));
+            let sums = Sums::of(&module.funcs[0]).filter(|_| external.is_none());
+            let summary = Summary { written, summed, gains_by_distinct: true, waits_for_grid: false, external, sums };
             let packed = summary.pack();
             assert_eq!(Summary::unpack(&packed), Some(summary));
             assert_eq!(Summary::unpack(&packed[..packed.len() - 1]), None);

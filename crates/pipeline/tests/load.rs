@@ -39,7 +39,7 @@ fn parsed(text: &str) -> Unit {
 fn run(module: &pipeline::LoadedModule, values: &mut [f32], stride: usize) {
     let n = values.len().div_ceil(stride) as u64;
     let args = [values.as_mut_ptr() as u64, n, 4 * stride as u64];
-    let bounds = LaunchBounds { extents: [n as i64, 1, 1, 1] };
+    let bounds = LaunchBounds::new([n as i64, 1, 1, 1]);
     let fault = Fault::default();
     // SAFETY: the kernel takes one array, described by `args`; both outlive the call.
     unsafe { module.entry()(args.as_ptr().cast(), &bounds, 0, n as i64, &fault) };

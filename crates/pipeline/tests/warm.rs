@@ -66,6 +66,7 @@ fn what_is_on_disk_is_what_the_optimizer_gives() {
         gains_by_distinct: false,
         waits_for_grid: false,
         external: None,
+        sums: None,
     };
     assert_eq!(found[0], none);
     assert_eq!(found[1], Summary { summed: vec![1], gains_by_distinct: true, ..none.clone() });

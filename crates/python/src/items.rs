@@ -69,7 +69,7 @@ impl<'a, 'py> Items<'a, 'py> {
 #[inline(always)]
 pub(crate) fn plain_grid(dim: &Bound<'_, PyAny>, grid: &mut Grid) -> Option<()> {
     let extent = |item: &Bound<'_, PyAny>| plain_int(item).filter(|extent| (1..=MAX_EXTENT).contains(extent));
-    grid.bounds = LaunchBounds { extents: [1; MAX_RANK] };
+    grid.bounds = LaunchBounds::new([1; MAX_RANK]);
     if let Some(n_threads) = extent(dim) {
         (grid.bounds.extents[0], grid.rank, grid.n_threads) = (n_threads, 1, n_threads);
         return Some(());

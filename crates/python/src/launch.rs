@@ -53,7 +53,7 @@ pub(crate) struct Grid {
 }
 
 impl Grid {
-    pub(crate) const ONE: Grid = Grid { bounds: LaunchBounds { extents: [1; MAX_RANK] }, rank: 1, n_threads: 1 };
+    pub(crate) const ONE: Grid = Grid { bounds: LaunchBounds::new([1; MAX_RANK]), rank: 1, n_threads: 1 };
 }
 
 /// Runs `kernel` once per thread of `dim`. With `record`, gives a `Launch` instead of running it. A tape that records has
@@ -291,8 +291,10 @@ impl Job<'_> {
     fn run_pieces(&self, py: Python<'_>, ready: &Ready, fault: &Fault) -> PyResult<()> {
         let n_threads = self.grid.n_threads;
         let (mut begin, mut size) = (0, FIRST_PIECE);
+        // Sums are of whole chunks.
+        let chunk = ready.sums.as_ref().map_or(1, |sums| sums.chunk(n_threads));
         while begin < n_threads {
-            let end = begin.saturating_add(size).min(n_threads);
+            let end = begin.saturating_add(size.saturating_add(chunk - 1) / chunk * chunk).min(n_threads);
             let start = Instant::now();
             self.run_range(py, ready, begin..end, fault)?;
             begin = end;
@@ -309,7 +311,7 @@ impl Job<'_> {
             let (pool, args) = (Pool::global(), self.words.as_ptr().cast());
             // SAFETY: as in `run_code`; the numbers are below the launch's thread count.
             unsafe {
-                pool.run_range(&Pace::DEFAULT, ready.entry, args, &self.grid.bounds, threads, fault);
+                pool.run_range(&Pace::DEFAULT, ready.code(), args, &self.grid.bounds, threads, fault);
             }
         });
         py.check_signals()
@@ -333,7 +335,7 @@ impl Job<'_> {
             Length::Tiny => {
                 let (args, bounds) = (self.words.as_ptr().cast(), &self.grid.bounds);
                 // SAFETY: as in `run_code`; these are all threads of the launch.
-                ready.watch.run(n_threads, || unsafe { (ready.entry)(args, bounds, 0, n_threads, fault) });
+                ready.watch.run(n_threads, || unsafe { ready.code().run_alone(args, bounds, n_threads, fault) });
             }
             Length::Short => {
                 let run = || {
@@ -354,7 +356,7 @@ impl Job<'_> {
         let pace = Pace { expected: ready.watch.expected(self.grid.n_threads), ..Pace::DEFAULT };
         // SAFETY: the arguments were packed for the signature that this code was compiled for, and they and the memory
         // that they point into are held by the caller until this returns.
-        unsafe { Pool::global().launch_at(&pace, ready.entry, args, &self.grid.bounds, fault) }
+        unsafe { Pool::global().launch_at(&pace, ready.code(), args, &self.grid.bounds, fault) }
     }
 
     /// What the launch printed, and the exception for the check that failed.
@@ -415,7 +417,7 @@ pub(crate) fn parse_device(device: Option<&Bound<'_, PyAny>>) -> PyResult<Device
 }
 
 pub(crate) fn grid(kernel: &str, dim: &Bound<'_, PyAny>) -> PyResult<Grid> {
-    let mut bounds = LaunchBounds { extents: [1; MAX_RANK] };
+    let mut bounds = LaunchBounds::new([1; MAX_RANK]);
     let rank = if dim.cast::<PyInt>().is_ok() {
         bounds.extents[0] = extent(kernel, dim)?;
         1

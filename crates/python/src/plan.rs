@@ -16,8 +16,8 @@ use pipeline::{CudaError, CudaSpecialization, CudaTuning, Linked, LoadedModule, 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use runtime::abi::MAX_RANK;
-use runtime::{BlockEntryPoint, EntryPoint};
-use runtime_cpu::Watch;
+use runtime::{BlockEntryPoint, EntryPoint, Sums};
+use runtime_cpu::{Code, Watch};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -109,11 +109,22 @@ pub(crate) struct Ready {
     pub(crate) entry: EntryPoint,
     pub(crate) watch: Watch,
     cpu: CpuKey,
+    /// What all threads of a launch add up.
+    pub(crate) sums: Option<Sums>,
     /// Keeps the code of `entry`.
     module: Arc<LoadedModule>,
 }
 
 impl Ready {
+    fn new(unit: Arc<Unit>, key: UnitKey, cpu: CpuKey, module: Arc<LoadedModule>) -> Ready {
+        let (entry, watch, sums) = (module.entry(), Watch::default(), unit.summary().sums.clone());
+        Ready { unit, key, entry, watch, cpu, sums, module }
+    }
+
+    pub(crate) fn code(&self) -> Code<'_> {
+        Code { entry: self.entry, sums: self.sums.as_ref() }
+    }
+
     /// The entry point of a kernel over thread blocks.
     pub(crate) fn block_entry(&self) -> BlockEntryPoint {
         self.module.block_entry()
@@ -273,9 +284,7 @@ impl Variants {
         let special = Specialization { contiguous, distinct, rank: key.rank };
         let loaded = py.detach(|| pipeline::load(&unit, special, disk.as_ref()));
         let outcome = match loaded {
-            Ok(module) => {
-                Ok(Arc::new(Ready { unit, key, entry: module.entry(), watch: Watch::default(), cpu, module }))
-            }
+            Ok(module) => Ok(Arc::new(Ready::new(unit, key, cpu, module))),
             Err(error) => Err(Arc::new(Failure::new(&kernel.get().name, error.to_string()))),
         };
         lock(&self.codes).push((key, cpu, outcome.clone()));

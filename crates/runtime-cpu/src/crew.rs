@@ -5,6 +5,7 @@
 //! the workers have gone. So nobody touches a job after its launch returned, however late a worker wakes.
 
 use crate::shares::Shares;
+use crate::summed::Kept;
 use runtime::{EntryPoint, Fault, LaunchBounds};
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -30,7 +31,7 @@ const NEXT_NUMBER: u64 = OPEN << 1;
 
 /// A launch, cut into chunks.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Job {
+pub(crate) struct Job<'s> {
     pub(crate) entry: EntryPoint,
     pub(crate) args: *const u8,
     pub(crate) bounds: *const LaunchBounds,
@@ -41,9 +42,11 @@ pub(crate) struct Job {
     pub(crate) chunk: i64,
     /// Chunks that a thread takes at once.
     pub(crate) batch: i64,
+    /// For a kernel with sums that are kept by chunk.
+    pub(crate) kept: Option<Kept<'s>>,
 }
 
-impl Job {
+impl Job<'_> {
     pub(crate) fn n_chunks(&self) -> i64 {
         self.n / self.chunk + i64::from(self.n % self.chunk != 0)
     }
@@ -53,13 +56,28 @@ impl Job {
         chunk.checked_mul(self.chunk).map_or(self.n, |start| start.min(self.n))
     }
 
+    /// The same job for workers, who look at it only while its launch waits.
+    ///
+    /// # Safety
+    /// Nothing is done with it later.
+    unsafe fn extended(self) -> Job<'static> {
+        // SAFETY: the two differ in a lifetime only.
+        unsafe { std::mem::transmute::<Job<'_>, Job<'static>>(self) }
+    }
+
     /// Runs threads `begin..end` here.
     ///
     /// # Safety
-    /// The launch's pointers are live and fit its kernel, and `begin..end` lies in `0..n`.
+    /// The launch's pointers are live and fit its kernel, and `begin..end` lies in `0..n`. A chunk starts at `begin`, and
+    /// no chunk is left over at `end`.
     pub(crate) unsafe fn run(&self, begin: i64, end: i64) {
         // SAFETY: the caller's promise.
-        unsafe { (self.entry)(self.args, self.bounds, self.base + begin, self.base + end, self.fault) }
+        unsafe {
+            match &self.kept {
+                None => (self.entry)(self.args, self.bounds, self.base + begin, self.base + end, self.fault),
+                Some(kept) => kept.run(self, begin, end),
+            }
+        }
     }
 }
 
@@ -67,7 +85,7 @@ impl Job {
 struct Shared {
     /// Number of the job, `OPEN`, count of workers in it.
     state: AtomicU64,
-    job: UnsafeCell<Option<Job>>,
+    job: UnsafeCell<Option<Job<'static>>>,
     /// The chunks that nobody has. The caller's share is the first, then come those of the workers.
     shares: Shares,
     /// Workers that have joined the job.
@@ -146,10 +164,10 @@ impl Crew {
     ///
     /// # Safety
     /// As for [`Job::run`], and no other job runs on this crew.
-    pub(crate) unsafe fn run(&self, job: &Job, first: i64, wake: bool) -> u32 {
+    pub(crate) unsafe fn run(&self, job: &Job<'_>, first: i64, wake: bool) -> u32 {
         let shared = &*self.shared;
-        // SAFETY: no job is open and no worker is in one, so nobody reads the cell.
-        unsafe { *shared.job.get() = Some(*job) };
+        // SAFETY: no job is open and no worker is in one, so nobody reads the cell; below it waits until they have gone.
+        unsafe { *shared.job.get() = Some(job.extended()) };
         shared.shares.deal(first..job.n_chunks());
         shared.n_joined.store(0, Ordering::Relaxed);
         let n_left = usize::try_from(job.n_chunks() - first).unwrap_or(usize::MAX);
@@ -218,7 +236,7 @@ impl Shared {
     ///
     /// # Safety
     /// As for [`Job::run`].
-    unsafe fn run_chunks(&self, job: &Job, own: usize) {
+    unsafe fn run_chunks(&self, job: &Job<'_>, own: usize) {
         let mut at = own;
         while let Some(chunks) = self.shares.take(own, &mut at, job.batch) {
             // SAFETY: the caller's promise; the chunk numbers are below `n_chunks`.

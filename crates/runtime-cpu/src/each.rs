@@ -1,7 +1,7 @@
 //! Work of the host itself on the pool's threads.
 
 use crate::{Pace, Pool};
-use runtime::{Fault, LaunchBounds};
+use runtime::{EntryPoint, Fault, LaunchBounds};
 
 impl Pool {
     /// Calls a function with 0 to before `n`, on all threads, and returns when all calls are done.
@@ -16,10 +16,12 @@ impl Pool {
     /// # Panics
     /// A call that panics ends the process: there is no way to unwind out of a launch.
     pub fn for_each<F: Fn(usize) + Sync>(&self, n: usize, f: F) {
-        let bounds = LaunchBounds { extents: [n as i64, 1, 1, 1] };
+        let bounds = LaunchBounds::new([n as i64, 1, 1, 1]);
         // SAFETY: `call` finds `f` at its arguments, which may be called from several threads, and the launch returns when
         // all is done.
-        unsafe { self.launch_at(&Pace::EAGER, call::<F>, (&raw const f).cast(), &bounds, &Fault::default()) };
+        unsafe {
+            self.launch_at(&Pace::EAGER, call::<F> as EntryPoint, (&raw const f).cast(), &bounds, &Fault::default())
+        };
     }
 }
 

@@ -5,7 +5,7 @@
 
 use crate::{Pace, Pool};
 use runtime::abi::MAX_RANK;
-use runtime::{Fault, LaunchBounds};
+use runtime::{EntryPoint, Fault, LaunchBounds};
 
 /// Where the elements of an array lie: the first one, and for each dimension the bytes from one to the next.
 #[derive(Clone, Copy, Debug)]
@@ -53,10 +53,10 @@ pub unsafe fn copy_elements(pool: &Pool, size: usize, extents: &[i64], to: Eleme
         unsafe { copy.run(0) };
         return;
     }
-    let bounds = LaunchBounds { extents: [n, 1, 1, 1] };
+    let bounds = LaunchBounds::new([n, 1, 1, 1]);
     let pace = Pace { min_chunk: 1, ..Pace::DEFAULT };
     // SAFETY: `entry` reads a `Copy`, which lives until the launch returns; the rest is the caller's promise.
-    unsafe { pool.launch_at(&pace, entry, (&raw const copy).cast(), &bounds, &Fault::default()) };
+    unsafe { pool.launch_at(&pace, entry as EntryPoint, (&raw const copy).cast(), &bounds, &Fault::default()) };
 }
 
 /// # Safety

@@ -128,7 +128,7 @@ impl Pool {
             let state = Box::<State>::default();
             fibers.push(Fiber::new(Start { entry, args, bounds, fault, state: &*state }, number, state)?);
         }
-        let shape = LaunchBounds { extents: [n, 1, 1, 1] };
+        let shape = LaunchBounds::new([n, 1, 1, 1]);
         let round: EntryPoint = round;
         while fibers.iter().any(|fiber| fiber.coroutine.is_some()) {
             let all = fibers.as_mut_ptr().cast::<u8>();

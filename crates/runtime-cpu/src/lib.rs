@@ -18,9 +18,9 @@
 //!     }
 //! }
 //! let mut out = [0i64; 10];
-//! let bounds = LaunchBounds { extents: [10, 1, 1, 1] };
+//! let bounds = LaunchBounds::new([10, 1, 1, 1]);
 //! // SAFETY: `kernel` writes the ten elements only.
-//! unsafe { Pool::global().launch(kernel, out.as_mut_ptr().cast(), &bounds, &Fault::default()) };
+//! unsafe { Pool::global().launch(kernel as runtime::EntryPoint, out.as_mut_ptr().cast(), &bounds, &Fault::default()) };
 //! assert_eq!(out, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
 //! ```
 
@@ -31,11 +31,13 @@ mod forks;
 mod grid;
 mod pace;
 mod shares;
+mod summed;
 mod watch;
 
 pub use elements::{Elements, copy_elements};
 pub use grid::{GridError, MAX_GRID};
 pub use pace::Pace;
+pub use summed::Code;
 pub use watch::{Length, Watch};
 
 use crew::{Crew, Job};
@@ -100,20 +102,20 @@ impl Pool {
     /// one whose thread count does not fit an i64, which the caller refuses beforehand.
     ///
     /// # Safety
-    /// `entry` is a kernel that finds its arguments at `args`, and may run on several threads at once.
-    pub unsafe fn launch(&self, entry: EntryPoint, args: *const u8, bounds: &LaunchBounds, fault: &Fault) {
+    /// `code` is a kernel's, with its own sums. It finds its arguments at `args`, and may run on several threads at once.
+    pub unsafe fn launch<'s>(&self, code: impl Into<Code<'s>>, args: *const u8, bounds: &LaunchBounds, fault: &Fault) {
         // SAFETY: the caller's promise.
-        unsafe { self.launch_at(&Pace::DEFAULT, entry, args, bounds, fault) };
+        unsafe { self.launch_at(&Pace::DEFAULT, code, args, bounds, fault) };
     }
 
     /// As [`Pool::launch`], with the caller's own idea of when other threads pay. Gives how many threads took part.
     ///
     /// # Safety
     /// As for [`Pool::launch`].
-    pub unsafe fn launch_at(
+    pub unsafe fn launch_at<'s>(
         &self,
         pace: &Pace,
-        entry: EntryPoint,
+        code: impl Into<Code<'s>>,
         args: *const u8,
         bounds: &LaunchBounds,
         fault: &Fault,
@@ -122,32 +124,45 @@ impl Pool {
             return 1;
         };
         // SAFETY: the caller's promise.
-        unsafe { self.run_range(pace, entry, args, bounds, 0..n, fault) }
+        unsafe { self.run_range(pace, code, args, bounds, 0..n, fault) }
     }
 
     /// Runs some of a launch's threads, by their numbers: a long launch in pieces, between which the caller looks at
     /// something else.
     ///
+    /// Sums that the code can keep in accumulators have the same bits in every run where the pieces are: where each is a
+    /// number of whole chunks, that is, of [`runtime::Sums::chunk`].
+    ///
     /// # Safety
     /// As for [`Pool::launch`]; the numbers are those of threads of the launch.
-    pub unsafe fn run_range(
+    pub unsafe fn run_range<'s>(
         &self,
         pace: &Pace,
-        entry: EntryPoint,
+        code: impl Into<Code<'s>>,
         args: *const u8,
         bounds: &LaunchBounds,
         threads: Range<i64>,
         fault: &Fault,
     ) -> u32 {
+        let Code { entry, sums } = code.into();
         let n = threads.end - threads.start;
-        let job = Job { entry, args, bounds, fault, base: threads.start, n, chunk: pace.chunk(n), batch: 1 };
+        let job =
+            Job { entry, args, bounds, fault, base: threads.start, n, chunk: pace.chunk(n), batch: 1, kept: None };
         // SAFETY: the caller's promise.
-        unsafe { self.run_job(pace, job) }
+        unsafe {
+            match sums.filter(|sums| n > 0 && sums.are_apart(args)) {
+                None => self.run_job(pace, job),
+                Some(sums) => {
+                    let job = Job { chunk: sums.chunk(bounds.n_threads().unwrap_or(n)), ..job };
+                    summed::with_sums(job, sums, |job| self.run_job(pace, job))
+                }
+            }
+        }
     }
 
     /// # Safety
     /// As for [`Pool::launch`].
-    unsafe fn run_job(&self, pace: &Pace, mut job: Job) -> u32 {
+    unsafe fn run_job(&self, pace: &Pace, mut job: Job<'_>) -> u32 {
         let n = job.n;
         if self.num_threads() == 1 || job.n_chunks() == 1 {
             // SAFETY: the caller's promise, for this and what follows.
@@ -205,7 +220,7 @@ impl Pool {
         let bounds: *const LaunchBounds = std::ptr::from_ref(bounds).cast();
         let has_threads = bounds_of.n_threads().is_some_and(|n| n > 0);
         if n > 0 && has_threads {
-            let job = Job { entry, args, bounds, fault, base, n, chunk: pace.chunk(n), batch: 1 };
+            let job = Job { entry, args, bounds, fault, base, n, chunk: pace.chunk(n), batch: 1, kept: None };
             // SAFETY: the caller's promise.
             unsafe { self.run_job(&pace, job) };
         }

@@ -71,7 +71,7 @@ impl Pace {
     ///
     /// # Safety
     /// As for [`Job::run`].
-    pub(crate) unsafe fn start(&self, job: &Job) -> Option<(i64, Duration)> {
+    pub(crate) unsafe fn start(&self, job: &Job<'_>) -> Option<(i64, Duration)> {
         if !self.expected.is_zero() && self.expected >= self.share_above {
             return Some((0, self.expected));
         }
@@ -87,7 +87,7 @@ impl Pace {
     ///
     /// # Safety
     /// As for [`Job::run`].
-    unsafe fn run_alone(&self, job: &Job) -> Option<(i64, Duration)> {
+    unsafe fn run_alone(&self, job: &Job<'_>) -> Option<(i64, Duration)> {
         let n_chunks = job.n_chunks();
         let nanos = |time: Duration| time.as_nanos() as u64;
         let (min_sample, share_above) = (nanos(self.min_sample), nanos(self.share_above));

@@ -5,7 +5,7 @@ use runtime_cpu::{Pace, Pool};
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
 fn bounds(extents: [i64; 4]) -> LaunchBounds {
-    LaunchBounds { extents }
+    LaunchBounds::new(extents)
 }
 
 /// Counts each thread's runs.

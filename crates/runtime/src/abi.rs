@@ -16,9 +16,33 @@ pub const MAX_RANK: usize = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaunchBounds {
     pub extents: [i64; MAX_RANK],
+    /// The accumulators of the chunk that an entry point is called for (`crate::sums`); null where sums go to memory.
+    sums: Accumulators,
 }
 
+/// Where accumulators lie.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Accumulators(*mut u8);
+
+// SAFETY: an address, which only unsafe code looks behind.
+unsafe impl Send for Accumulators {}
+// SAFETY: as above.
+unsafe impl Sync for Accumulators {}
+
+/// Bytes from a launch's shape to the address of its accumulators.
+pub const SUMS_OFFSET: u64 = 8 * MAX_RANK as u64;
+
 impl LaunchBounds {
+    pub const fn new(extents: [i64; MAX_RANK]) -> LaunchBounds {
+        LaunchBounds { extents, sums: Accumulators(std::ptr::null_mut()) }
+    }
+
+    /// The same shape for one chunk of threads that has accumulators.
+    pub fn with_sums(&self, accumulators: *mut u8) -> LaunchBounds {
+        LaunchBounds { sums: Accumulators(accumulators), ..*self }
+    }
+
     /// Number of threads; `None` where it does not fit an i64.
     pub fn n_threads(&self) -> Option<i64> {
         self.extents.iter().try_fold(1i64, |n, &extent| n.checked_mul(extent))

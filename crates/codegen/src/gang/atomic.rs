@@ -14,6 +14,13 @@ use ir::{AtomicOp, Attr, Inst, LeafKind, Op, Scalar, Type};
 
 impl<'c> Lowering<'c, '_> {
     pub(super) fn gang_atomic(&mut self, inst: &Inst) -> Result<()> {
+        match self.accumulators(inst) {
+            Some(to) => self.accumulate(inst, &to),
+            None => self.gang_atomic_in_memory(inst),
+        }
+    }
+
+    pub(crate) fn gang_atomic_in_memory(&mut self, inst: &Inst) -> Result<()> {
         let (array, result) = (inst.operands[0], inst.result());
         self.is_own_memory = self.is_of_block(array);
         self.sum = self.sum_of(array);

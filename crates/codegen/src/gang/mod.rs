@@ -139,11 +139,11 @@ impl<'c> Lowering<'c, '_> {
         self.gang.as_deref_mut().ok_or_else(|| Error::Invalid("not a gang".into()))
     }
 
-    fn width(&self) -> u32 {
+    pub(crate) fn width(&self) -> u32 {
         self.gang.as_ref().map_or(1, |gang| gang.width)
     }
 
-    fn mask(&self) -> Option<IntValue<'c>> {
+    pub(crate) fn mask(&self) -> Option<IntValue<'c>> {
         self.gang.as_ref().and_then(|gang| gang.mask)
     }
 
@@ -337,7 +337,7 @@ impl<'c> Lowering<'c, '_> {
         as_int(self.builder.build_bit_cast(as_lanes(lanes), ty, "")?)
     }
 
-    fn any(&self, lanes: IntValue<'c>) -> Result<IntValue<'c>> {
+    pub(crate) fn any(&self, lanes: IntValue<'c>) -> Result<IntValue<'c>> {
         if self.device.is_some() {
             return self.fold_lanes(lanes, |x, y| self.builder.build_or(x, y, ""));
         }

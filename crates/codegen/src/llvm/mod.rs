@@ -21,6 +21,7 @@ mod math;
 pub(crate) mod matrix;
 pub(crate) mod memory;
 mod shared;
+pub(crate) mod sums;
 
 use crate::block::Block;
 use crate::gang::Gang;
@@ -50,6 +51,8 @@ pub(crate) struct Thread<'c> {
     pub end: BasicBlock<'c>,
     /// The launch's failure record.
     pub fault: PointerValue<'c>,
+    /// The thread's number in the chunk that runs, less its index along the last dimension.
+    pub row_in_chunk: IntValue<'c>,
 }
 
 /// What differs from target to target.
@@ -91,6 +94,8 @@ pub(crate) struct Lowering<'c, 'a> {
     is_taken_over: Vec<bool>,
     /// What a gang of threads needs besides, where this lowers a gang.
     pub gang: Option<Box<Gang<'c>>>,
+    /// Where the threads of a chunk add up what all threads of the launch do, in kernels that have it.
+    pub summing: Option<sums::Summing<'c, 'a>>,
     /// Whether the atomic being lowered is in memory that one machine thread alone sees.
     pub is_own_memory: bool,
     /// Arrays that are summed up, and the one that the atomic being lowered goes to.
@@ -143,6 +148,7 @@ impl<'c, 'a> Lowering<'c, 'a> {
             shared: [None, None],
             is_taken_over: Vec::new(),
             gang: None,
+            summing: None,
             is_own_memory: false,
             sums: Vec::new(),
             sum: None,
@@ -186,7 +192,10 @@ impl<'c, 'a> Lowering<'c, 'a> {
             Op::Print => return self.print(inst),
             Op::Store => return self.store_op(inst),
             Op::Load => self.load_op(inst)?,
-            Op::Atomic | Op::AtomicCas => self.atomic_op(inst)?,
+            Op::Atomic | Op::AtomicCas => match self.accumulators(inst) {
+                Some(to) => return self.accumulate(inst, &to),
+                None => self.atomic_op(inst)?,
+            },
             Op::Const => self.constant(inst)?,
             Op::Construct
             | Op::Splat

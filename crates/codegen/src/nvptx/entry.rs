@@ -103,7 +103,7 @@ impl<'c> Shell<'c> {
         b.position_at_end(arguments);
         let fault = b.build_int_to_ptr(fault.into_int_value(), types::pointer(ctx), "")?;
         let (zero, one) = (ctx.i64_type().const_zero(), ctx.i64_type().const_int(1, false));
-        let thread = Thread { index: [zero; 4], narrow: [None; 4], extents: [one; 4], end, fault };
+        let thread = Thread { index: [zero; 4], narrow: [None; 4], extents: [one; 4], end, fault, row_in_chunk: zero };
         let (args, bounds) = (args.into_pointer_value(), bounds.into_pointer_value());
         Ok(Shell { allocas, thread, bounds, args, arguments, start: body, body, gang: None })
     }

@@ -320,7 +320,8 @@ fn build<'c>(
     // A PTX name has no dots.
     let entry = crate::symbol(module, kernel).replace('.', "_");
     let bounds_bytes = match (is_over_blocks, has_grid_barrier(func)) {
-        (false, _) => size_of::<runtime::LaunchBounds>() as u64,
+        // The extents; accumulators are the CPU's.
+        (false, _) => 8 * runtime::abi::MAX_RANK as u64,
         (true, false) => block::BOUNDS_BYTES,
         (true, true) => block::BOUNDS_BYTES + 8,
     };

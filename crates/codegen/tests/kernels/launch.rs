@@ -45,7 +45,7 @@ impl Packed {
 pub(crate) fn bounds(extents: &[i64]) -> LaunchBounds {
     let mut all = [1; 4];
     all[..extents.len()].copy_from_slice(extents);
-    LaunchBounds { extents: all }
+    LaunchBounds::new(all)
 }
 
 /// Compiles and runs all threads of a launch, in `chunks` parts one after the other.

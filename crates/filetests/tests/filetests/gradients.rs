@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use runtime::LaunchBounds;
 
 fn threads(n: i64) -> LaunchBounds {
-    LaunchBounds { extents: [n, 1, 1, 1] }
+    LaunchBounds::new([n, 1, 1, 1])
 }
 
 fn check_program(numbers: &[u32], on_cpu: bool) -> Result<(), TestCaseError> {

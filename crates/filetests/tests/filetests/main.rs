@@ -2,6 +2,7 @@
 
 mod gradients;
 mod lanes;
+mod launch_sums;
 mod random;
 mod random_blocks;
 mod sums;

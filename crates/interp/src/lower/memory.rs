@@ -114,7 +114,8 @@ impl Lower<'_> {
         };
         let dst = self.define(inst.result());
         let pieces = ty.leaves().into_iter().map(|leaf| (leaf.offset, scalar.size())).collect();
-        self.push(Step::Atomic(Box::new(AtomicAccess { place, pieces, operation, dst })));
+        let accumulators = self.sums.and_then(|sums| sums.offsets(self.func, inst));
+        self.push(Step::Atomic(Box::new(AtomicAccess { place, pieces, operation, dst, accumulators })));
     }
 
     fn view(&mut self, inst: &Inst, dim: u32, count_step: Option<(Slot, Slot)>) {

@@ -13,13 +13,15 @@ use crate::code::{Code, Move, Slot, Step};
 use control::Scope;
 use ir::op::Rule;
 use ir::{Attr, Function, Inst, Module, Op, RegionId, Scalar, Type, Value};
+use runtime::Sites;
 
 /// The steps of `func`, which the verifier accepts; anything else panics. Its shared arrays get their place behind the
-/// first `shared` bytes, which grow by theirs.
-pub(crate) fn lower(module: &Module, func: &Function, shared: &mut u64) -> Code {
+/// first `shared` bytes, which grow by theirs. `sums` are the kernel's.
+pub(crate) fn lower(module: &Module, func: &Function, sums: Option<&Sites>, shared: &mut u64) -> Code {
     let mut ctx = Lower {
         module,
         func,
+        sums,
         code: Code {
             steps: Vec::new(),
             template: Vec::new(),
@@ -47,6 +49,7 @@ const UNDEFINED: Slot = Slot::MAX;
 struct Lower<'m> {
     module: &'m Module,
     func: &'m Function,
+    sums: Option<&'m Sites>,
     code: Code,
     /// The first word of each value.
     slots: Vec<Slot>,

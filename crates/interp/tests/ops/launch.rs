@@ -94,7 +94,7 @@ kernel @shift(v0: array<i32, 1>) {
 ";
 
 fn bounds(extents: &[i64]) -> LaunchBounds {
-    let mut bounds = LaunchBounds { extents: [1; 4] };
+    let mut bounds = LaunchBounds::new([1; 4]);
     bounds.extents[..extents.len()].copy_from_slice(extents);
     bounds
 }
