@@ -43,12 +43,26 @@ from numpy import (
     uintp,
 )
 
-from gridstride.cupy import _array, _creation, _indexing, _interop, _mathematics, _reductions, _scans, _shapes, _ufuncs
+from gridstride.cupy import (
+    _array,
+    _creation,
+    _indexing,
+    _interop,
+    _linalg,
+    _mathematics,
+    _reductions,
+    _scans,
+    _shapes,
+    _sorting,
+    _statistics,
+    _ufuncs,
+)
 from gridstride.cupy._array import ndarray
+from gridstride.cupy._host import get_array_module, is_available, isscalar
 from gridstride.cupy._interop import asnumpy, from_dlpack
 from gridstride.cupy._ufuncs import ufunc
 
-_FAMILIES = (_creation, _shapes, _indexing, _reductions, _scans, _mathematics)
+_FAMILIES = (_creation, _shapes, _indexing, _reductions, _scans, _mathematics, _sorting, _statistics, _linalg)
 for _family in _FAMILIES:
     for _name, _value in vars(_family).items():
         if not _name.startswith("_") and getattr(_value, "__module__", None) == _family.__name__:
@@ -56,7 +70,7 @@ for _family in _FAMILIES:
 globals().update(_ufuncs.ALL)
 asanyarray, permute_dims, concat = _creation.asanyarray, _shapes.permute_dims, _shapes.concat
 
-from gridstride.cupy import cuda  # noqa: E402
+from gridstride.cupy import cuda, fft, linalg, random  # noqa: E402
 from gridstride.cupy.cuda.memory import MemoryPool as _MemoryPool  # noqa: E402
 from gridstride.cupy.cuda.memory import PinnedMemoryPool as _PinnedMemoryPool  # noqa: E402
 
@@ -73,22 +87,9 @@ def get_default_pinned_memory_pool() -> Any:
     return _pinned_pool
 
 
-def get_array_module(*args: Any) -> Any:
-    """This package where an argument is one of its arrays, else NumPy."""
-    import sys
+def __getattr__(name: str) -> Any:
+    import difflib
 
-    import numpy
-
-    return sys.modules[__name__] if any(isinstance(one, ndarray) for one in args) else numpy
-
-
-def is_available() -> bool:
-    """Whether there is a device to run on: always, the CPU where there is no GPU."""
-    return True
-
-
-def isscalar(element: Any) -> bool:
-    """Whether it is a number of the host's."""
-    import numpy
-
-    return bool(numpy.isscalar(element))
+    close = difflib.get_close_matches(name, [one for one in globals() if not one.startswith("_")], 3)
+    there = f": did you mean {' or '.join(close)}?" if close else "; docs/cupy.md lists what there is"
+    raise AttributeError(f"module 'cupy' has no attribute {name!r}{there}")

@@ -73,7 +73,9 @@ def converted(text: str, given: np.dtype[Any], wanted: np.dtype[Any]) -> str:
     """An expression of one dtype as one of another, as NumPy casts."""
     if given == wanted:
         return text
-    if given.kind == "c" and wanted.kind not in "bc":
+    if given.kind == "c" and wanted.kind == "b":
+        return f"(({text}).real != 0 or ({text}).imag != 0)"
+    if given.kind == "c" and wanted.kind != "c":
         text = f"({text}).real"
     return f"t_{wanted.name}({text})"
 

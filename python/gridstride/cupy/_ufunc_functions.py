@@ -34,6 +34,12 @@ def _fmod(x, y):
         r = r - y
     return r
 
+def _over(x, y):
+    return x // y if y != 0 else y
+
+def _rest(x, y):
+    return x % y if y != 0 else y
+
 def _divmod(x, y):
     r = math.fmod(x, y)
     if y == 0:
@@ -68,6 +74,19 @@ def _power(x, n):
         x = x * x
     return found
 
+def _unsigned_power(x, n):
+    one = t_uint64(1)
+    zero = t_uint64(0)
+    base = t_uint64(x)
+    left = t_uint64(n)
+    found = one
+    while left != zero:
+        if (left & one) != zero:
+            found = found * base
+        left = left >> one
+        base = base * base
+    return found
+
 def _reciprocal(x):
     if x == 1:
         return x
@@ -81,7 +100,7 @@ def _sign(x):
 def _float_sign(x):
     if x != x:
         return x
-    return x * 0 + 1 if x > 0 else (x * 0 - 1 if x < 0 else x * 0)
+    return math.copysign(1.0, x) if x != 0 else 0.0
 
 def _complex_sign(x):
     size = abs(x)
@@ -92,40 +111,62 @@ def _complex_sign(x):
 def _complex_rint(x):
     return complex(np.rint(x.real), np.rint(x.imag))
 
-def _left_shift(x, n):
-    if n < 0 or n >= _bits(x):
-        return x * 0
+def _left_shift(x, n, width):
+    if n < 0 or n >= width:
+        return x ^ x
     return x << n
 
-def _right_shift(x, n):
-    if n < 0 or n >= _bits(x):
-        return x * 0 - 1 if x < 0 else x * 0
+def _right_shift(x, n, width):
+    if n < 0 or n >= width:
+        return x >> (width - 1)
     return x >> n
 
 def _bit_count(x):
-    count = 0
-    if x < 0:
-        x = 0 - x
-    while x != 0:
-        count += x & 1
-        x = x >> 1
-    return count
+    return popc(t_uint64(abs(t_int64(x)))) if x < 0 else popc(t_uint64(x))
+
+def _size(x):
+    return t_uint64(abs(t_int64(x))) if x < 0 else t_uint64(x)
 
 def _gcd(x, y):
-    if x < 0:
-        x = 0 - x
-    if y < 0:
-        y = 0 - y
-    while y != 0:
-        x, y = y, x % y
-    return x
+    zero = t_uint64(0)
+    a = _size(x)
+    b = _size(y)
+    while b != zero:
+        r = a % b
+        a = b
+        b = r
+    return a
 
 def _lcm(x, y):
     g = _gcd(x, y)
-    if g == 0:
-        return g
-    found = x // g * y
-    return 0 - found if found < 0 else found
+    return _size(x) // g * _size(y) if g != t_uint64(0) else g
+
+def _hypot(x, y):
+    return math.inf if np.isinf(x) or np.isinf(y) else np.hypot(x, y)
+
+def _logaddexp(x, y):
+    if x == y:
+        return x + math.log(2.0)
+    d = x - y
+    if d > 0:
+        return x + np.log1p(np.exp(-d))
+    return y + np.log1p(np.exp(d))
+
+def _logaddexp2(x, y):
+    if x == y:
+        return x + 1
+    d = x - y
+    if d > 0:
+        return x + np.log1p(np.exp2(-d)) / math.log(2.0)
+    return y + np.log1p(np.exp2(d)) / math.log(2.0)
+
+def _complex_expm1(z):
+    half = np.sin(z.imag / 2)
+    return complex(np.expm1(z.real) * np.cos(z.imag) - 2 * half * half, np.exp(z.real) * np.sin(z.imag))
+
+def _complex_log1p(z):
+    size = np.log1p(z.real * (2 + z.real) + z.imag * z.imag) / 2
+    return complex(size, np.arctan2(z.imag, 1 + z.real))
 
 def _maximum(x, y):
     return x if x != x or x > y else y
@@ -139,15 +180,10 @@ def _fmax(x, y):
 def _fmin(x, y):
     return x if y != y or x < y else y
 
-def _spacing(x):
-    if np.isinf(x) or x != x:
-        return x - x
-    return np.nextafter(x, math.copysign(x * 0 + math.inf, x)) - x
-
 def _heaviside(x, y):
     if x != x:
         return x
-    return y if x == 0 else (x * 0 + 1 if x > 0 else x * 0)
+    return y if x == 0 else (1.0 if x > 0 else 0.0)
 """
 
 

@@ -16,6 +16,8 @@ from gridstride.cupy import _array, _elementwise, _layout, _ufunc_functions, _uf
 from gridstride.cupy._elementwise import BOOL, Body
 
 _PYTHON = (bool, int, float, complex)
+# What is about float16 itself.
+_EXACT = {"nextafter", "spacing"}
 _COMPARISONS = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"}
 
 
@@ -181,8 +183,14 @@ class ufunc:
         kind = "".join(one.kind for one in inputs)
         texts = _ufunc_table.results(self.name, "c" if "c" in kind else inputs[0].kind)
         names = dict(_ufunc_functions.functions())
-        names["_bits"] = _bits(inputs[0].itemsize * 8)
-        return Body(self.name, texts, inputs, outputs, (), names)
+        names |= {"_width": inputs[0].itemsize * 8, "_type": _elementwise.scope()[f"t_{inputs[0].name}"]}
+        if self.name not in _EXACT:
+            inputs = [np.dtype(np.float32) if one == np.float16 else one for one in inputs]
+        lines = []
+        if len(texts) < self.nout:
+            # One expression gives all results.
+            lines, texts = [f"r = {texts[0]}"], tuple(f"r[{k}]" for k in range(self.nout))
+        return Body(self.name, texts, inputs, outputs, lines, names)
 
     def at(self, a: Any, indices: Any, b: Any = None) -> None:
         """Applies the function to elements in place, again for each time that an index is named. For `add`, `maximum`
@@ -209,10 +217,6 @@ class ufunc:
         from gridstride.cupy import _scans
 
         return _scans.of_ufunc(self.name, array, axis, dtype, out)
-
-
-def _bits(count: int) -> Any:
-    return _elementwise.device_function("_bits", f"def _bits(x):\n    return {count}\n", {})
 
 
 def _limit(value: Any, values: Any) -> Any:
