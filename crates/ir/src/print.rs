@@ -91,8 +91,11 @@ impl Printer<'_> {
         let func = self.func;
         self.out.push_str(&format!("{} @{}", func.kind.name(), print_name(&func.name)));
         let params = func.regions.get(func.body.index()).map_or(&[][..], |body| &body.params);
-        let params: Vec<_> = params.iter().map(|&v| self.typed(v)).collect();
-        self.out.push_str(&format!("({})", params.join(", ")));
+        for (i, &param) in params.iter().enumerate() {
+            self.out.push_str(if i == 0 { "(" } else { ", " });
+            self.typed(param);
+        }
+        self.out.push_str(if params.is_empty() { "()" } else { ")" });
         match &func.results[..] {
             [] => {}
             [result] => self.out.push_str(&format!(" -> {result}")),
@@ -165,10 +168,11 @@ impl Printer<'_> {
 
     /// An instruction up to its regions.
     fn head(&mut self, inst: &Inst) {
-        if !inst.results.is_empty() {
-            let results: Vec<_> = inst.results.iter().map(|&v| self.typed(v)).collect();
-            self.out.push_str(&format!("{} = ", results.join(", ")));
+        for (i, &result) in inst.results.iter().enumerate() {
+            self.out.push_str(if i == 0 { "" } else { ", " });
+            self.typed(result);
         }
+        self.out.push_str(if inst.results.is_empty() { "" } else { " = " });
         self.out.push_str(inst.op.name());
         let special = match inst.op {
             Op::Const => self.constant(inst),
@@ -187,8 +191,13 @@ impl Printer<'_> {
         if let (Attr::Index(index), []) = (&inst.attr, &inst.operands[..]) {
             return format!(" {index}");
         }
-        let operands = if inst.operands.is_empty() { String::new() } else { format!(" {}", list(&inst.operands)) };
-        format!("{operands}{}", self.attr(&inst.attr))
+        let mut text = String::new();
+        if !inst.operands.is_empty() {
+            text.push(' ');
+            push_list(&mut text, &inst.operands);
+        }
+        text.push_str(&self.attr(&inst.attr));
+        text
     }
 
     fn attr(&self, attr: &Attr) -> String {
@@ -279,14 +288,20 @@ impl Printer<'_> {
     }
 
     fn carried(&self, params: &[Value], init: &[Value]) -> Option<String> {
-        let pairs = params.iter().zip(init).map(|(&param, init)| format!("{} = v{}", self.typed(param), init.0));
+        let ty = |value: &Value| self.func.values.get(value.index()).map_or("?".into(), |known| known.ty.to_string());
+        let pairs = params.iter().zip(init).map(|(param, init)| format!("v{}: {} = v{}", param.0, ty(param), init.0));
         (params.len() == init.len()).then(|| pairs.collect::<Vec<_>>().join(", "))
     }
 
-    fn typed(&self, value: Value) -> String {
-        match self.func.values.get(value.index()) {
-            Some(known) => format!("v{}: {}", value.0, known.ty),
-            None => format!("v{}: ?", value.0),
+    fn typed(&mut self, value: Value) {
+        push_value(&mut self.out, value);
+        self.out.push_str(": ");
+        match self.func.values.get(value.index()).map(|known| known.ty) {
+            Some(ty) => match ty.as_scalar() {
+                Some(scalar) => self.out.push_str(scalar.name()),
+                None => self.out.push_str(&ty.to_string()),
+            },
+            None => self.out.push('?'),
         }
     }
 
@@ -303,7 +318,7 @@ impl Printer<'_> {
     }
 
     fn indent(&mut self) {
-        self.out.extend(std::iter::repeat_n("  ", self.depth));
+        (0..self.depth).for_each(|_| self.out.push_str("  "));
     }
 }
 
@@ -322,5 +337,31 @@ fn bare_path(path: &[PathElem]) -> String {
 }
 
 fn list(values: &[Value]) -> String {
-    values.iter().map(|v| format!("v{}", v.0)).collect::<Vec<_>>().join(", ")
+    let mut text = String::new();
+    push_list(&mut text, values);
+    text
+}
+
+// Text is what code in the cache is named by, and most of it is values: these are written without `format`.
+
+fn push_list(text: &mut String, values: &[Value]) {
+    for (i, &value) in values.iter().enumerate() {
+        text.push_str(if i == 0 { "" } else { ", " });
+        push_value(text, value);
+    }
+}
+
+fn push_value(text: &mut String, value: Value) {
+    text.push('v');
+    let (mut digits, mut rest) = ([0u8; 10], value.0);
+    let mut first = digits.len();
+    loop {
+        first -= 1;
+        digits[first] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    digits[first..].iter().for_each(|&digit| text.push(digit.into()));
 }
