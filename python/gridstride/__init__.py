@@ -234,6 +234,7 @@ if TYPE_CHECKING:
     from gridstride._own_gradients import func_grad, func_replay
     from gridstride._snippet import func_native
     from gridstride._tape import Tape
+    from gridstride._texture import Texture, Texture1D, Texture2D, Texture3D, TextureAddressMode, TextureFilterMode
     from gridstride._timer import ScopedCudaProfiler, ScopedTimer, cuda_profiler_start, cuda_profiler_stop
 
 # Loaded when first used: names by module. What every program needs is imported above.
@@ -254,6 +255,7 @@ _LATER = {
     "_own_gradients": "func_grad func_replay",
     "_snippet": "func_native",
     "_tape": "Tape",
+    "_texture": "Texture Texture1D Texture2D Texture3D TextureAddressMode TextureFilterMode",
     "_timer": "ScopedCudaProfiler ScopedTimer cuda_profiler_start cuda_profiler_stop",
 }
 _MODULE_OF = {name: module for module, names in _LATER.items() for name in names.split()}

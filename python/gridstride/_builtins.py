@@ -56,7 +56,7 @@ volume_store_v volume_voxel_count volume_world_to_index volume_world_to_index_di
 NAMES: tuple[str, ...] = tuple(_TEXT.split())
 
 
-_IN_KERNELS = frozenset(["tid", "block_dim", "breakpoint", "grad"])
+_IN_KERNELS = frozenset(["tid", "block_dim", "breakpoint", "grad", "texture_sample"])
 _RANDOM = ("rand", "sample_", "poisson")
 
 

@@ -54,5 +54,5 @@ class Unbuilt:
 
 
 _GEOMETRY = "Bvh Mesh Volume BvhQuery BvhQueryTiled MeshQuery MeshQueryAABB MeshQueryAABBTiled"
-_QUERIES = "MeshQueryPoint MeshQueryRay Texture Texture1D Texture2D Texture3D"
+_QUERIES = "MeshQueryPoint MeshQueryRay"
 table: dict[str, Unbuilt] = {name: Unbuilt(name) for name in f"{_GEOMETRY} {_QUERIES}".split()}

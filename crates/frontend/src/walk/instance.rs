@@ -13,7 +13,7 @@ use crate::warp::builtins::{LIBRARY, dialect_of};
 use crate::{FuncSource, HostValue, ObjectId, ParamSource, Passing, TypePattern};
 use diagnostics::Span;
 use ir::{Attr, FuncRef, Function, FunctionKind, Op, Type, TypeKind};
-use ruff_python_ast::{Expr, Number, StmtFunctionDef};
+use ruff_python_ast::{Expr, Number, StmtFunctionDef, UnaryOp};
 use std::sync::{Arc, OnceLock};
 
 /// A function that can be called: signature and syntax.
@@ -189,6 +189,11 @@ pub(crate) fn literal(expr: &Expr) -> Option<HostValue> {
             Number::Int(value) => value.as_i64().map(|value| HostValue::Int(value.into())),
             Number::Float(value) => Some(HostValue::Float(*value)),
             Number::Complex { .. } => None,
+        },
+        Expr::UnaryOp(negated) if negated.op == UnaryOp::USub => match literal(&negated.operand)? {
+            HostValue::Int(value) => Some(HostValue::Int(-value)),
+            HostValue::Float(value) => Some(HostValue::Float(-value)),
+            _ => None,
         },
         Expr::BooleanLiteral(value) => Some(HostValue::Bool(value.value)),
         Expr::NoneLiteral(_) => Some(HostValue::None),

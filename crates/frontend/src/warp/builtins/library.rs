@@ -36,6 +36,7 @@ files!(
     "noise.py",
     "geometry_ids.py",
     "hash_grid.py",
+    "texture.py",
     "numba.py",
     "numba_arrays.py",
     "numba_fp8.py",

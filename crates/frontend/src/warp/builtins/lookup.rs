@@ -50,7 +50,7 @@ pub(super) fn python_only(name: &str) -> Option<&'static str> {
 
 /// Functions of Warp's that are still to come.
 pub(super) fn is_planned(name: &str) -> bool {
-    let families = ["tile_", "bvh_", "mesh_", "volume_", "texture_", "dense_"];
+    let families = ["tile_", "bvh_", "mesh_", "volume_", "dense_"];
     families.iter().any(|family| name.starts_with(family))
         || matches!(name, "tile" | "untile" | "closest_point_edge_edge" | "intersect_tri_tri")
 }

@@ -1,10 +1,10 @@
-//! Atomics, arrays made in kernels, lengths.
+//! Atomics, arrays made in kernels, lengths, textures.
 
-use super::{Arg, Call, Row, own};
-use crate::HostValue;
+use super::{Arg, Args, Call, Row, own};
 use crate::walk::lower::Result;
 use crate::walk::subscript::{self, Access};
 use crate::walk::{Lower, Operand};
+use crate::{HostValue, TypePattern};
 use ir::{AtomicOp, Attr, Op, Scalar, Type, TypeKind};
 
 const CELL: &str = "arr, *args, i?, j?, k?, l?, value?";
@@ -22,6 +22,7 @@ pub(super) const ROWS: &[Row] = &[
     own("zeros", "shape, dtype?", zeros),
     own("array", "ptr, shape, dtype", array),
     own("len", "a", len),
+    own("texture_sample", "tex, *args, dtype?, lod?", texture_sample),
 ];
 
 /// A local array lives on the stack of a worker thread.
@@ -155,4 +156,27 @@ fn len(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
         Some(n) => Ok(Operand::int(n as i128)),
         None => Err(lower.wrong_type(call, arg, "an array, a vector, a matrix or a tuple")),
     }
+}
+
+/// `texture_sample(tex, uv, dtype=vec4)`: the library's, with a type that it reads.
+fn texture_sample(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
+    let is_type = |arg: &Arg| matches!(arg.operand, Operand::Static(HostValue::Type(_)));
+    let at = call.rest.iter().position(is_type).unwrap_or(call.rest.len());
+    let (places, behind) = call.rest.split_at(at);
+    let channels = [Type::f32(), Type::vector(Scalar::F32, 2), Type::vector(Scalar::F32, 4)];
+    let wanted = "`dtype` to be `float`, `vec2` or `vec4`, by the channels of the texture";
+    let Some(dtype) = call.get(1).or(behind.first()) else {
+        let message = format!("`{}` needs {wanted}", call.name);
+        return Err(lower.error("argument-count", call.span, message));
+    };
+    match &dtype.operand {
+        Operand::Static(HostValue::Type(TypePattern::Is(ty))) if channels.contains(ty) => {}
+        _ => return Err(lower.wrong_type(call, dtype, wanted)),
+    }
+    let lod = call.get(2).or(behind.get(1));
+    let given = || [call.arg(0)].into_iter().chain(places).chain([dtype]).chain(lod);
+    let positional = given().map(|arg| arg.operand.clone()).collect();
+    let args = Args { positional, named: Vec::new(), spans: given().map(|arg| arg.span).collect() };
+    let args = lower.library_arguments(call.name, args, call.span)?;
+    lower.call_library(call.name, args, call.span).unwrap_or_else(|| panic!("the library has `{}`", call.name))
 }

@@ -6,12 +6,13 @@
 //!     face: int32
 //! ```
 //!
-//! Fields are of named types, structs declared before, or `array(dtype=…)` of one of these.
+//! Fields are of named types, structs declared before, or `array(dtype=…)` of one of these. A class that is derived from
+//! another has its fields first.
 
 use super::LIBRARY;
 use crate::source::ParsedFile;
 use crate::walk::pattern;
-use ir::Type;
+use ir::{Type, TypeKind};
 use ruff_python_ast::{Expr, Stmt, StmtClassDef};
 use std::sync::OnceLock;
 
@@ -42,7 +43,14 @@ fn declared(class: &StmtClassDef, before: &[(String, Type)]) -> Type {
         let ty = field_type(&field.annotation, before);
         Some((name.id.to_string(), ty.unwrap_or_else(|| panic!("`{}.{}` has no known type", class.name, name.id))))
     };
-    Type::structure(class.name.as_str(), class.body.iter().filter_map(field).collect())
+    let inherited = class.bases().iter().flat_map(|base| {
+        let Expr::Name(name) = base else { panic!("a base of `{}` has no name", class.name) };
+        match find(before, name.id.as_str()).as_ref().map(|ty| ty.kind()) {
+            Some(TypeKind::Struct(base)) => base.fields.clone(),
+            _ => panic!("the base `{}` of `{}` is not known", name.id, class.name),
+        }
+    });
+    Type::structure(class.name.as_str(), inherited.chain(class.body.iter().filter_map(field)).collect())
 }
 
 fn field_type(annotation: &Expr, before: &[(String, Type)]) -> Option<Type> {
