@@ -118,12 +118,26 @@ class Kernel:
     Raises `TypeError` for a parameter without annotation, or an annotation that is no type.
     """
 
-    def __new__(cls, pyfunc: Callable[..., Any], name: str, annotations: dict[str, Any]) -> Kernel: ...
+    def __new__(
+        cls, pyfunc: Callable[..., Any] | CText, name: str, annotations: dict[str, Any], *, dialect: str = "warp"
+    ) -> Kernel: ...
     @property
     def _signatures(self) -> list[list[Type]]: ...
     def _forget(self) -> None: ...
     @property
     def _compiled(self) -> list[tuple[int | None, int]]: ...
+
+class CText:
+    """C text that has kernels, in the place of a kernel's Python function. `defines` are macros from outside.
+
+    Both methods raise `CompileError`. A variable is its name, the type of its elements, how many, their first values.
+    """
+
+    def __new__(cls, file: str, text: str, defines: list[tuple[str, str]]) -> CText: ...
+    def signature(
+        self, name: str
+    ) -> tuple[list[tuple[str, Type, str]], list[tuple[str, Type, int, list[float]]]]: ...  # parameters, variables
+    def variables(self) -> list[tuple[str, Type, int, list[float]]]: ...
 
 class Launch:
     """A recorded launch: arguments packed once. An argument that does not fit leaves it as it was."""

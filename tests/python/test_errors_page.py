@@ -12,8 +12,8 @@ from gridstride import _native
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "errors.md"
 SECTION = re.compile(r"^### `([a-z-]+)`\n(.*?)(?=^##)", re.MULTILINE | re.DOTALL)
 EXAMPLE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-# What Python itself refuses first, or what no text can show.
-WITHOUT_EXAMPLE = {"jump-outside-loop", "no-source"}
+# What Python itself refuses first, what no text can show, and what is of kernels in C.
+WITHOUT_EXAMPLE = {"c-syntax", "jump-outside-loop", "no-source"}
 
 SECTIONS = {code: EXAMPLE.findall(text) for code, text in SECTION.findall(PAGE.read_text(encoding="utf-8"))}
 

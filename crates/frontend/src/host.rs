@@ -136,6 +136,8 @@ pub struct FuncSource {
     pub params: Vec<ParamSource>,
     pub returns: Option<TypePattern>,
     pub dialect: Dialect,
+    /// Macros from outside, for C text.
+    pub defines: Vec<(String, String)>,
 }
 
 /// What a program may extend by functions of its own.

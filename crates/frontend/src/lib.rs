@@ -1,9 +1,10 @@
-//! Python source in, typed IR out.
+//! Python source, or C text, in; typed IR out.
 //!
 //! A kernel's file is parsed once; the function is found by its first line; names are resolved through [`Host`],
-//! which stands for the running Python program. `walk` reads a body the same way for every dialect; `warp` and `numba`
-//! say what each means by it. A function says which [`Dialect`] it is in.
+//! which stands for the running Python program. `walk` reads a body the same way for every dialect of Python; `warp` and
+//! `numba` say what each means by it. `c` reads C text. A function says which [`Dialect`] it is in.
 
+mod c;
 pub mod host;
 mod numba;
 mod rules;
@@ -12,6 +13,7 @@ pub mod table;
 mod walk;
 mod warp;
 
+pub use c::{CGlobal, CKernel, CParam, c_globals, c_kernel};
 pub use host::{
     Custom, Extended, FuncSource, Host, HostArgument, HostOperand, HostValue, ObjectId, ParamSource, Passing,
     TypePattern,

@@ -20,6 +20,8 @@ pub enum Dialect {
     #[default]
     Warp,
     Numba,
+    /// C text, which is no Python: it has a front end of its own.
+    C,
 }
 
 impl Dialect {
@@ -27,6 +29,8 @@ impl Dialect {
         match self {
             Dialect::Warp => &crate::warp::RULES,
             Dialect::Numba => &crate::numba::RULES,
+            // What the kernel library is called by from C.
+            Dialect::C => &crate::warp::RULES,
         }
     }
 }

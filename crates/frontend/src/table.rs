@@ -101,6 +101,7 @@ impl TableHost {
             params,
             returns: def.returns.as_deref().map(|expr| self.pattern(expr)).transpose()?,
             dialect: Dialect::Warp,
+            defines: Vec::new(),
         };
         let id = self.add(Object::Func(Arc::new(func)));
         self.define(def.name.as_str(), HostValue::Func(id));

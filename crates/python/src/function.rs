@@ -90,8 +90,14 @@ impl Kernel {
         _args: &Bound<'_, PyTuple>,
         _kwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Kernel> {
+        let dialect = dialect(_kwargs)?;
+        let names = match dialect {
+            // C text has no Python function: what it was asked for its parameters is here.
+            Dialect::C => annotations.keys().iter().map(|name| name.extract()).collect::<PyResult<_>>()?,
+            _ => param_names(pyfunc)?,
+        };
         let mut params = Vec::new();
-        for param in param_names(pyfunc)? {
+        for param in names {
             let found = annotations.get_item(&param)?.ok_or_else(|| {
                 PyTypeError::new_err(format!("kernel `{name}`: parameter `{param}` has no type annotation"))
             })?;
@@ -117,7 +123,7 @@ impl Kernel {
             last_options: Mutex::default(),
             plans: Plans::default(),
             adjoints: Mutex::default(),
-            dialect: dialect(_kwargs)?,
+            dialect,
         })
     }
 
@@ -215,11 +221,12 @@ impl Kernel {
     }
 }
 
-/// The dialect that a function is made for: `dialect="numba"`, or Warp's.
+/// The dialect that a function is made for: `dialect="numba"`, `"c"`, or Warp's.
 fn dialect(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Dialect> {
     let given = keywords.map(|keywords| keywords.get_item("dialect")).transpose()?.flatten();
     Ok(match given {
         Some(name) if name.extract::<&str>()? == "numba" => Dialect::Numba,
+        Some(name) if name.extract::<&str>()? == "c" => Dialect::C,
         _ => Dialect::Warp,
     })
 }

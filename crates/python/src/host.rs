@@ -2,6 +2,7 @@
 //!
 //! In: a kernel or function object. Out: its source, and the values of the names it uses, copied as they are now.
 
+use crate::c_text::CText;
 use crate::function::{Function, Kernel, annotation, param_names};
 use crate::types::PyIrType;
 use crate::value::{Found, to_host_value, to_python};
@@ -111,6 +112,9 @@ impl<'py> LiveHost<'py> {
     fn find_source(&self, id: ObjectId) -> PyResult<FuncSource> {
         let py = self.py;
         let pyfunc = self.pyfunc(id)?;
+        if let (Ok(text), Ok(kernel)) = (pyfunc.cast::<CText>(), self.object(id).cast::<Kernel>()) {
+            return Ok(text.get().source(&kernel.get().name));
+        }
         let code = pyfunc.getattr(intern!(py, "__code__"))?;
         let file: String = code.getattr(intern!(py, "co_filename"))?.extract()?;
         let text = py.import(intern!(py, "gridstride._source"))?.call_method1(intern!(py, "text"), (&pyfunc,))?;
@@ -139,6 +143,7 @@ impl<'py> LiveHost<'py> {
             params: params.collect(),
             returns,
             dialect: self.dialect(id),
+            defines: Vec::new(),
         })
     }
 

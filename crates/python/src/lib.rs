@@ -9,6 +9,7 @@ mod array;
 mod block_fault;
 mod blocks;
 mod bytes;
+mod c_text;
 mod call;
 mod cuda;
 mod elements;
@@ -220,6 +221,7 @@ fn native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<array::Buffer>()?;
     m.add_class::<function::Function>()?;
     m.add_class::<Kernel>()?;
+    m.add_class::<c_text::CText>()?;
     m.add_class::<recorded::Launch>()?;
     m.add_class::<launcher::BlockLauncher>()?;
     m.add_class::<tape::Tape>()?;

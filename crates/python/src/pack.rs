@@ -430,7 +430,7 @@ pub(crate) fn infer_types(kernel: &Kernel, args: &[Bound<'_, PyAny>]) -> PyResul
         }
         let own = match kernel.dialect {
             Dialect::Numba => numba::natural_type(arg)?,
-            Dialect::Warp => natural_type(arg)?,
+            Dialect::Warp | Dialect::C => natural_type(arg)?,
         };
         let found = own.or_else(|| shaped_type(pattern, arg));
         match found {

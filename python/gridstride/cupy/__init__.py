@@ -60,6 +60,7 @@ from gridstride.cupy import (
 from gridstride.cupy._array import ndarray
 from gridstride.cupy._host import get_array_module, is_available, isscalar
 from gridstride.cupy._interop import asnumpy, from_dlpack
+from gridstride.cupy._raw import RawKernel, RawModule
 from gridstride.cupy._ufuncs import ufunc
 
 _FAMILIES = (_creation, _shapes, _indexing, _reductions, _scans, _mathematics, _sorting, _statistics, _linalg)

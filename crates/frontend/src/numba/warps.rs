@@ -145,27 +145,9 @@ fn first_set(lower: &mut Lower<'_, '_>, x: Value) -> Value {
     b.select(is_zero, zero, position)
 }
 
-/// Bits in the other order: neighbors are swapped, then pairs, and so on.
 fn reversed(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
-    const MASKS: [(u32, u64); 6] = [
-        (1, 0x5555_5555_5555_5555),
-        (2, 0x3333_3333_3333_3333),
-        (4, 0x0f0f_0f0f_0f0f_0f0f),
-        (8, 0x00ff_00ff_00ff_00ff),
-        (16, 0x0000_ffff_0000_ffff),
-        (32, 0x0000_0000_ffff_ffff),
-    ];
-    let (mut value, scalar) = word(lower, call)?;
-    for (shift, mask) in MASKS.into_iter().filter(|(shift, _)| *shift < scalar.bits()) {
-        let mut b = lower.b();
-        let (n, mask) = (b.int(scalar, shift.into()), b.int(scalar, i128::from(mask) & ((1 << scalar.bits()) - 1)));
-        let high = b.binary(Op::Shr, value, n);
-        let high = b.binary(Op::And, high, mask);
-        let low = b.binary(Op::And, value, mask);
-        let low = b.binary(Op::Shl, low, n);
-        value = b.binary(Op::Or, high, low);
-    }
-    Ok(Operand::Value(value))
+    let (value, scalar) = word(lower, call)?;
+    Ok(Operand::Value(crate::walk::bits::reversed(&mut lower.b(), value, scalar)))
 }
 
 fn select(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {

@@ -417,11 +417,11 @@ impl Lower<'_, '_> {
 }
 
 /// Calls are written out before code generation: functions that each call another twice would grow without end.
-const MAX_WRITTEN_OUT: u64 = 100_000;
+pub(crate) const MAX_WRITTEN_OUT: u64 = 100_000;
 
 impl Unit<'_> {
     /// Operations of a function with every call written out.
-    fn written_out(&self, func: &Function) -> u64 {
+    pub(crate) fn written_out(&self, func: &Function) -> u64 {
         let insts = func.regions.iter().flat_map(|region| &region.insts);
         insts.fold(0u64, |sum, &inst| {
             let called = match func.inst(inst).attr {

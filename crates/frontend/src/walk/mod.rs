@@ -15,6 +15,7 @@
 mod argument;
 mod assign;
 mod attribute;
+pub(crate) mod bits;
 pub(crate) mod branch;
 pub(crate) mod call;
 pub(crate) mod closure;

@@ -81,6 +81,11 @@ impl<'h> Unit<'h> {
     }
 
     pub(crate) fn kernel(&mut self, kernel: ObjectId, args: &[Type]) -> Result<()> {
+        if let Ok(source) = self.host.source(kernel)
+            && source.dialect == Dialect::C
+        {
+            return crate::c::kernel(self, &source, args);
+        }
         let callee = self.callee(kernel)?;
         if callee.is_return_annotated() {
             let span = self.name_span(&callee);
