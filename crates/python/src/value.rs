@@ -10,7 +10,7 @@ use ir::{Const, Scalar, Type};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyBytes, PyCFunction, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
+use pyo3::types::{PyBool, PyBytes, PyCFunction, PyFloat, PyInt, PyList, PyModule, PyString, PyTuple, PyType};
 use std::collections::HashMap;
 
 /// What a Python value is to the front end.
@@ -28,6 +28,10 @@ pub(crate) fn to_host_value<'py>(value: &Bound<'py, PyAny>) -> PyResult<Found<'p
     let py = value.py();
     if value.is_none() {
         return Ok(Found::Value(HostValue::None));
+    }
+    // What most names begin with.
+    if value.cast::<PyModule>().is_ok() {
+        return Ok(Found::Object);
     }
     if let Ok(x) = value.cast::<PyBool>() {
         return Ok(Found::Value(HostValue::Bool(x.is_true())));
