@@ -10,9 +10,9 @@
 //!                                          store v1[v2], v4
 //! ```
 //!
-//! Legal where the kernel writes one array parameter only of that scalar type (two parameters may be views of the same
-//! memory, unless the caller says that they are not), every write of it goes to the element with the thread's own index
-//! in each dimension of the launch, and no array reaches the kernel inside a struct.
+//! Legal where the kernel writes one array parameter only of that scalar type, every write of it goes to the element with
+//! the thread's own index in each dimension of the launch, and no array reaches the kernel inside a struct: two arrays may
+//! be views of the same memory. Where the caller says that they are not, of any number of arrays, in structs too.
 
 use crate::Changed;
 use analysis::{Root, roots};
@@ -40,7 +40,8 @@ pub fn has_distinct_atomics(func: &Function, rank: u32) -> bool {
 
 /// The atomics whose elements are reached by their own threads only.
 fn private_atomics(func: &Function, rank: u32, are_distinct: bool) -> Vec<InstId> {
-    let may_be_own = func.kind == FunctionKind::Kernel && !func.params.iter().any(|param| hides_an_array(param.ty));
+    let hides = if are_distinct { is_out_of_sight } else { hides_an_array };
+    let may_be_own = func.kind == FunctionKind::Kernel && !func.params.iter().any(|param| hides(param.ty));
     let is_private =
         |id| is_local(func, func.inst(id).operands[0]) || may_be_own && is_private(func, id, rank, are_distinct);
     let listed = func.regions.iter().flat_map(|region| &region.insts).copied();
@@ -69,6 +70,15 @@ fn hides_an_array(ty: ir::Type) -> bool {
     !ty.is_array() && ty.leaves().iter().any(|leaf| leaf.kind == LeafKind::Pointer)
 }
 
+/// Whether a parameter holds arrays that a launch does not look at when it compares what memory arrays have.
+fn is_out_of_sight(ty: ir::Type) -> bool {
+    match ty.kind() {
+        TypeKind::Array { .. } => false,
+        TypeKind::Struct(s) => s.fields.iter().any(|&(_, field)| is_out_of_sight(field)),
+        _ => hides_an_array(ty),
+    }
+}
+
 /// The op that an atomic applies.
 fn plain_op(inst: &Inst) -> Option<Op> {
     let Attr::Atomic(op, _) = inst.attr else { return None };
@@ -88,24 +98,34 @@ fn plain_op(inst: &Inst) -> Option<Op> {
 fn is_private(func: &Function, id: InstId, rank: u32, are_distinct: bool) -> bool {
     let atomic = func.inst(id);
     let array = atomic.operands[0];
+    let own = origin(func, array);
     let written = scalars_written(func, atomic);
     func.insts.iter().filter(|inst| matches!(inst.op, Op::Store | Op::Atomic | Op::AtomicCas)).all(|inst| {
-        let is_same = inst.operands[0] == array;
+        let other = origin(func, inst.operands[0]);
+        let is_same = inst.operands[0] == array || other.is_some() && other == own;
         if !is_same && is_local(func, inst.operands[0]) {
             return true;
         }
         let overlaps = scalars_written(func, inst).iter().any(|scalar| written.contains(scalar));
         // Same bits under another type: a view may be reinterpreted, so sizes count, not names.
-        if is_same {
-            has_own_index(func, inst, rank)
-        } else {
-            !overlaps || are_distinct && is_param(func, inst.operands[0])
-        }
-    }) && is_param(func, array)
+        if is_same { has_own_index(func, inst, rank) } else { !overlaps || are_distinct && other.is_some() }
+    }) && own.is_some()
 }
 
-fn is_param(func: &Function, array: Value) -> bool {
-    matches!(func.def(array), ValueDef::Param(region, _) if region == func.body)
+/// The parameter that an array is, or the one whose field it is and which.
+fn origin(func: &Function, array: Value) -> Option<Root> {
+    let mut value = array;
+    while let ValueDef::Result(id, _) = func.def(value) {
+        let inst = func.inst(id);
+        if inst.op != Op::Extract {
+            return None;
+        }
+        value = inst.operands[0];
+    }
+    match roots(func, array)[..] {
+        [root @ Root::Param(..)] => Some(root),
+        _ => None,
+    }
 }
 
 fn is_local(func: &Function, array: Value) -> bool {
@@ -184,8 +204,12 @@ mod tests {
     use super::*;
 
     fn check(text: &str, rank: u32) -> String {
+        check_of(text, rank, false)
+    }
+
+    fn check_of(text: &str, rank: u32, are_distinct: bool) -> String {
         let mut module = ir::parse::parse_module(text).unwrap_or_else(|error| panic!("{error:?}"));
-        let changed = demote_atomics(&mut module.funcs[0], rank, false);
+        let changed = demote_atomics(&mut module.funcs[0], rank, are_distinct);
         assert!(ir::verify::verify(&module).is_ok(), "{module}");
         let text = module.to_string();
         assert_eq!(changed.0, !text.contains("atomic"), "{text}");
@@ -225,6 +249,27 @@ mod tests {
             1,
         );
         assert!(text.contains("store v5[v3], v"), "{text}");
+    }
+
+    #[test]
+    fn arrays_of_a_struct_are_told_apart_where_they_are_distinct() {
+        let text = "kernel @f(v0: f32, v1: struct S<a: array<f32, 1>, n: i64, b: array<f32, 1>>, v2: i64) {
+            v3: i64 = tid 0
+            v4: array<f32, 1> = extract v1 {0}
+            v5: array<f32, 1> = extract v1 {2}
+            v6: f32 = atomic add v4[v3], v0
+            v7: array<f32, 1> = extract v1 {2}
+            store v7[v3], v6
+            v8: f32 = atomic sub v5[v3], v0
+            return
+        }";
+        assert!(check_of(text, 1, true).contains("store v4[v3]"));
+        assert!(check_of(text, 1, false).contains("atomic"));
+        let elsewhere = text.replace("store v7[v3]", "store v7[v2]");
+        let mut module = ir::parse::parse_module(&elsewhere).unwrap_or_else(|error| panic!("{error:?}"));
+        assert!(demote_atomics(&mut module.funcs[0], 1, true).0);
+        let text = module.to_string();
+        assert!(!text.contains("atomic add") && text.contains("atomic sub v5[v3]"), "{text}");
     }
 
     #[test]

@@ -2,13 +2,22 @@
 //! value that the op table defines.
 
 use super::Lowering;
-use super::lanes::{as_int, number};
+use super::lanes::{as_int, as_lanes, n_lanes, number};
 use super::types::Leaf;
 use crate::{Error, Result};
 use inkwell::IntPredicate;
 use inkwell::intrinsics::Intrinsic;
+use inkwell::types::FloatType;
 use inkwell::values::IntValue;
 use ir::{Op, Scalar};
+
+/// How integers are divided.
+#[derive(Clone, Copy)]
+struct Division<'c> {
+    is_signed: bool,
+    /// The float type whose quotients are those of the integers.
+    float: Option<FloatType<'c>>,
+}
 
 impl<'c> Lowering<'c, '_> {
     pub(crate) fn int_op(&self, op: Op, scalar: Scalar, args: &[Leaf<'c>]) -> Result<Leaf<'c>> {
@@ -41,18 +50,60 @@ impl<'c> Lowering<'c, '_> {
         .into())
     }
 
+    /// The quotient toward zero, where it is defined. Processors divide no lanes of integers, but lanes of floats: where
+    /// x / y is no integer it is 1 / y away from the next one at least, and floats that hold every x round x / y by less.
+    fn quotient(&self, x: IntValue<'c>, y: IntValue<'c>, how: Division<'c>) -> Result<IntValue<'c>> {
+        let b = &self.builder;
+        let ty = x.get_type();
+        let Division { is_signed, float } = how;
+        let Some(float) = float else {
+            return Ok(if is_signed { b.build_int_signed_div(x, y, "")? } else { b.build_int_unsigned_div(x, y, "")? });
+        };
+        Ok(if is_signed {
+            let x = b.build_signed_int_to_float(x, float, "")?;
+            let y = b.build_signed_int_to_float(y, float, "")?;
+            b.build_float_to_signed_int(b.build_float_div(x, y, "")?, ty, "")?
+        } else {
+            let x = b.build_unsigned_int_to_float(x, float, "")?;
+            let y = b.build_unsigned_int_to_float(y, float, "")?;
+            b.build_float_to_unsigned_int(b.build_float_div(x, y, "")?, ty, "")?
+        })
+    }
+
+    fn rest(&self, x: IntValue<'c>, y: IntValue<'c>, how: Division<'c>) -> Result<IntValue<'c>> {
+        let b = &self.builder;
+        if how.float.is_some() {
+            let quotient = self.quotient(x, y, how)?;
+            return Ok(b.build_int_sub(x, b.build_int_mul(quotient, y, "")?, "")?);
+        }
+        Ok(if how.is_signed { b.build_int_signed_rem(x, y, "")? } else { b.build_int_unsigned_rem(x, y, "")? })
+    }
+
+    /// The float type whose quotients are those of x and y; `None` where the target or LLVM does better.
+    fn float_of_quotients(&self, x: IntValue<'c>, y: IntValue<'c>) -> Option<FloatType<'c>> {
+        n_lanes(&x).filter(|_| self.device.is_none() && !y.is_const())?;
+        let bits = as_lanes(x).get_type().get_element_type().into_int_type().get_bit_width();
+        let float = match bits {
+            ..=16 => self.ctx.f32_type(),
+            ..=32 => self.ctx.f64_type(),
+            _ => return None,
+        };
+        Some(self.float_type(float, &x))
+    }
+
     fn divide(&self, op: Op, scalar: Scalar, x: IntValue<'c>, y: IntValue<'c>) -> Result<IntValue<'c>> {
         let b = &self.builder;
         let ty = x.get_type();
         let (zero, one) = (ty.const_zero(), number(ty, 1));
         let by_zero = b.build_int_compare(IntPredicate::EQ, y, zero, "")?;
         let wants_quotient = matches!(op, Op::Div | Op::FloorDiv);
+        let how = Division { is_signed: scalar.is_signed(), float: self.float_of_quotients(x, y) };
         if !scalar.is_signed() {
             let divisor = self.select_int(by_zero, one, y)?;
             return if wants_quotient {
-                self.select_int(by_zero, zero, b.build_int_unsigned_div(x, divisor, "")?)
+                self.select_int(by_zero, zero, self.quotient(x, divisor, how)?)
             } else {
-                self.select_int(by_zero, x, b.build_int_unsigned_rem(x, divisor, "")?)
+                self.select_int(by_zero, x, self.rest(x, divisor, how)?)
             };
         }
         let by_minus_one = b.build_int_compare(IntPredicate::EQ, y, ty.const_all_ones(), "")?;
@@ -67,9 +118,9 @@ impl<'c> Lowering<'c, '_> {
         };
         let divisor = self.select_int(b.build_or(by_zero, replaced, "")?, one, y)?;
         if op == Op::Div {
-            return self.select_int(by_zero, zero, b.build_int_signed_div(x, divisor, "")?);
+            return self.select_int(by_zero, zero, self.quotient(x, divisor, how)?);
         }
-        let rest = b.build_int_signed_rem(x, divisor, "")?;
+        let rest = self.rest(x, divisor, how)?;
         if op == Op::Rem {
             return self.select_int(by_zero, x, rest);
         }
@@ -81,7 +132,7 @@ impl<'c> Lowering<'c, '_> {
             let fixed = self.select_int(fix, b.build_int_add(rest, y, "")?, rest)?;
             return self.select_int(by_zero, x, fixed);
         }
-        let quotient = b.build_int_signed_div(x, divisor, "")?;
+        let quotient = self.quotient(x, divisor, how)?;
         let fixed = self.select_int(fix, b.build_int_sub(quotient, one, "")?, quotient)?;
         self.select_int(by_zero, zero, fixed)
     }

@@ -58,3 +58,39 @@ fn lanes_stay_together() {
     // Of the threads that no gang takes.
     assert!(text.matches("cvttss2si").count() <= 2, "{text}");
 }
+
+#[test]
+fn lanes_divide_integers_as_floats() {
+    let divide = |op, scalar| {
+        let array = array1(Type::scalar(scalar));
+        kernel(&[array, array, array], |b| {
+            let i = b.push1(Op::Tid, &[], Attr::Index(0), Type::i64());
+            let (x, y) = (b.load(b.param(0), &[i], &[], &[]), b.load(b.param(1), &[i], &[], &[]));
+            let result = b.binary(op, x, y);
+            b.store(b.param(2), &[i], &[], &[], result);
+        })
+    };
+    macro_rules! check {
+        ($($ty:ty, $scalar:expr;)*) => {$(
+            let near = |x: $ty| [x.wrapping_sub(1), x, x.wrapping_add(1), x.wrapping_neg()];
+            let values: Vec<$ty> = [<$ty>::MIN, <$ty>::MAX, <$ty>::MAX / 2, <$ty>::MAX / 3, 100, 46341i32 as $ty, 0, 7]
+                .into_iter().flat_map(near).collect();
+            let pairs = || values.iter().flat_map(|&x| values.iter().map(move |&y| (x, y)));
+            let (mut x, mut y): (Vec<$ty>, Vec<$ty>) = pairs().unzip();
+            let n = x.len() as i64;
+            for op in [Op::Div, Op::Rem, Op::FloorDiv, Op::Mod] {
+                let mut found = Vec::new();
+                for gang in [Gang::Off, Gang::Width(16)] {
+                    let mut z = vec![<$ty>::default(); x.len()];
+                    let args = Packed::default().array(&mut x, &[n]).array(&mut y, &[n]).array(&mut z, &[n]);
+                    run_with(&divide(op, $scalar), &options(gang), &[n], &args, 1);
+                    found.push(z);
+                }
+                assert_eq!(found[0], found[1], "{} of {}", op.name(), stringify!($ty));
+            }
+        )*};
+    }
+    check!(i8, Scalar::I8; u8, Scalar::U8; i16, Scalar::I16; u16, Scalar::U16; i32, Scalar::I32; u32, Scalar::U32;);
+    let text = codegen::assembly(&divide(Op::Rem, Scalar::I32), FuncRef(0), &options(Gang::Width(16))).unwrap();
+    assert!(text.contains("divpd") && text.matches("idiv").count() <= 2, "{text}");
+}
