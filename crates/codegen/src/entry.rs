@@ -202,11 +202,11 @@ impl<'c> Entry<'c> {
         let func = lowering.func;
         lowering.builder.position_at_end(self.arguments);
         load_arguments(lowering, func, self.args, contiguous)?;
-        lowering.begin_sums(sums, self.n_threads)?;
+        lowering.begin_small_sums(sums, self.n_threads)?;
         lowering.builder.build_unconditional_branch(self.row)?;
         if let (Some(gang), Some(blocks)) = (gang, &self.gang) {
             lowering.share_params(gang);
-            gang.sums.clone_from(&lowering.sums);
+            gang.small_sums.clone_from(&lowering.small_sums);
             gang.builder.position_at_end(blocks.head);
             if let Some(holds) = gang.guard()? {
                 let run = gang.block();
@@ -224,7 +224,7 @@ impl<'c> Entry<'c> {
         }
         lowering.region(func.body)?;
         lowering.builder.position_at_end(self.finish);
-        lowering.end_sums()?;
+        lowering.end_small_sums()?;
         lowering.builder.build_unconditional_branch(self.exit)?;
         lowering.allocas.build_unconditional_branch(self.start)?;
         Ok(())

@@ -28,7 +28,7 @@ mod link;
 mod llvm;
 mod load;
 pub mod nvptx;
-mod sums;
+mod small_sums;
 mod symbols;
 mod x86;
 

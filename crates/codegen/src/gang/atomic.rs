@@ -23,7 +23,7 @@ impl<'c> Lowering<'c, '_> {
     pub(crate) fn gang_atomic_in_memory(&mut self, inst: &Inst) -> Result<()> {
         let (array, result) = (inst.operands[0], inst.result());
         self.is_own_memory = self.is_of_block(array);
-        self.sum = self.sum_of(array);
+        self.small_sum = self.small_sum_of(array);
         let (elem, rank) = self.func.ty(array).as_array().ok_or_else(|| Error::Invalid("no array".into()))?;
         let (_, indices, path_indices, _) = inst.access(rank as usize);
         let is_uniform = indices.iter().chain(path_indices).all(|&value| self.lanes(value) == Lanes::Uniform);

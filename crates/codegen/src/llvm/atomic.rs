@@ -17,7 +17,7 @@ use ir::{AtomicOp, Attr, Inst, LeafKind, Op, Scalar};
 impl<'c> Lowering<'c, '_> {
     pub(crate) fn atomic_op(&mut self, inst: &Inst) -> Result<Lowered<'c>> {
         self.is_own_memory = self.is_of_block(inst.operands[0]);
-        self.sum = self.sum_of(inst.operands[0]);
+        self.small_sum = self.small_sum_of(inst.operands[0]);
         let (ptr, ty, rest) = self.access(inst)?;
         if super::value::is_big(ty) {
             return Err(Error::TooLarge(format!("an atomic operation on {ty} is too large")));
@@ -54,7 +54,7 @@ impl<'c> Lowering<'c, '_> {
         if self.is_own_memory {
             return self.update(scalar, ptr, &|old| self.updated(op, scalar, old, x));
         }
-        if let Some(sum) = &self.sum {
+        if let Some(sum) = &self.small_sum {
             self.sum_up(sum, op, scalar, ptr, x, || self.locked(op, scalar, ptr, x))?;
             return Ok(types::zero(self.ctx, scalar));
         }

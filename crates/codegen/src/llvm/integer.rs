@@ -85,7 +85,7 @@ impl<'c> Lowering<'c, '_> {
         let bits = as_lanes(x).get_type().get_element_type().into_int_type().get_bit_width();
         let float = match bits {
             ..=16 => self.ctx.f32_type(),
-            ..=32 => self.ctx.f64_type(),
+            17..=32 => self.ctx.f64_type(),
             _ => return None,
         };
         Some(self.float_type(float, &x))

@@ -26,7 +26,7 @@ pub(crate) mod sums;
 use crate::block::Block;
 use crate::gang::Gang;
 use crate::nvptx::Device;
-use crate::sums::Sum;
+use crate::small_sums::SmallSum;
 use crate::{Error, Result};
 use analysis::Uniformity;
 use inkwell::basic_block::BasicBlock;
@@ -99,8 +99,8 @@ pub(crate) struct Lowering<'c, 'a> {
     /// Whether the atomic being lowered is in memory that one machine thread alone sees.
     pub is_own_memory: bool,
     /// Arrays that are summed up, and the one that the atomic being lowered goes to.
-    pub sums: Vec<Sum<'c>>,
-    pub sum: Option<Sum<'c>>,
+    pub small_sums: Vec<SmallSum<'c>>,
+    pub small_sum: Option<SmallSum<'c>>,
     /// What a block program needs besides, where this lowers one.
     pub block: Option<Box<Block<'c>>>,
     /// What a GPU's code needs besides, where this lowers for one.
@@ -150,8 +150,8 @@ impl<'c, 'a> Lowering<'c, 'a> {
             gang: None,
             summing: None,
             is_own_memory: false,
-            sums: Vec::new(),
-            sum: None,
+            small_sums: Vec::new(),
+            small_sum: None,
             block: None,
             device: None,
         }

@@ -28,7 +28,7 @@ const THREADS_PER_BYTE: u64 = 2;
 
 /// A parameter that is summed up.
 #[derive(Clone, Copy)]
-pub(crate) struct Sum<'c> {
+pub(crate) struct SmallSum<'c> {
     array: Value,
     op: AtomicOp,
     /// The array's memory, and this machine thread's.
@@ -40,7 +40,7 @@ pub(crate) struct Sum<'c> {
 
 impl<'c> Lowering<'c, '_> {
     /// Begins the sums of a chunk of `n_threads`. Where arguments are loaded.
-    pub(crate) fn begin_sums(&mut self, sums: &[(usize, AtomicOp)], n_threads: IntValue<'c>) -> Result<()> {
+    pub(crate) fn begin_small_sums(&mut self, sums: &[(usize, AtomicOp)], n_threads: IntValue<'c>) -> Result<()> {
         for &(param, op) in sums {
             let array = self.func.region(self.func.body).params[param];
             let crate::llvm::memory::Array { base, extents, elem, .. } = self.array(array)?;
@@ -59,20 +59,20 @@ impl<'c> Lowering<'c, '_> {
             let pays = b.build_int_compare(IntPredicate::ULE, least, n_threads, "")?;
             let size = self.select_int(b.build_and(is_small, pays, "")?, size, self.i64(0))?;
             b.build_memset(own, 64, self.ctx.i8_type().const_zero(), size)?;
-            self.sums.push(Sum { array, op, base, own, size });
+            self.small_sums.push(SmallSum { array, op, base, own, size });
         }
         Ok(())
     }
 
     /// The sum that an atomic on `array` goes to.
-    pub(crate) fn sum_of(&self, array: Value) -> Option<Sum<'c>> {
-        self.sums.iter().find(|sum| sum.array == array).copied()
+    pub(crate) fn small_sum_of(&self, array: Value) -> Option<SmallSum<'c>> {
+        self.small_sums.iter().find(|sum| sum.array == array).copied()
     }
 
     /// An atomic whose result nobody uses: in the sum where `at` lies in its array, else as `otherwise` does it.
     pub(crate) fn sum_up(
         &self,
-        sum: &Sum<'c>,
+        sum: &SmallSum<'c>,
         op: AtomicOp,
         scalar: Scalar,
         at: PointerValue<'c>,
@@ -96,8 +96,8 @@ impl<'c> Lowering<'c, '_> {
     }
 
     /// Adds the chunk's sums to their arrays.
-    pub(crate) fn end_sums(&self) -> Result<()> {
-        for sum in &self.sums {
+    pub(crate) fn end_small_sums(&self) -> Result<()> {
+        for sum in &self.small_sums {
             let b = &self.builder;
             let (head, add, next, done) = (self.block(), self.block(), self.block(), self.block());
             let before = self.current()?;
