@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import math
 import operator
-import os
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gridstride import (
@@ -204,13 +202,10 @@ class Launch(_native.Launch):
             return _host_graph.active.add(self.kernel.key, self.launch)
         for index in self._structs:
             super().set_param_at_index(index, self.params[index])
-        if self.kernel.compile_options()["in_order"]:
-            if self.device.is_cuda:
-                raise NotImplementedError(_IN_ORDER)
-            _in_order(super().launch)
-        else:
+        in_order = self.kernel.compile_options()["in_order"]
+        if not in_order:
             self._set_unordered(self.kernel._stamp)
-            super().launch(stream if self.device.is_cuda else None)
+        super().launch(stream if self.device.is_cuda else None, in_order)
         return None
 
 
@@ -249,24 +244,6 @@ class AdjointLaunch(Launch):
 
 if not TYPE_CHECKING:
     Launch.launch = _native.fast_recorded(Launch, Launch.launch, _signed("launch", "$self, stream=None", Launch.launch))
-
-
-_IN_ORDER = "deterministic launches are available on the CPU only: set wp.config.deterministic back, or device='cpu'"
-
-# One launch in order at a time: the number of cores is the process's. Free in the child of a fork.
-_ordered = threading.RLock()
-os.register_at_fork(after_in_child=lambda: globals().update(_ordered=threading.RLock()))
-
-
-def _in_order(run: Callable[..., Any], *args: Any) -> Any:
-    """A launch on one core: its threads run one after the other, so that sums of floats are the same in every run."""
-    with _ordered:
-        n_threads = _native.get_num_threads()
-        _native.set_num_threads(1)
-        try:
-            return run(*args)
-        finally:
-            _native.set_num_threads(n_threads)
 
 
 def launch(
@@ -345,16 +322,11 @@ def launch(
         _host_graph.active.add(kernel.key, noted.launch)
         return None
     if place.is_cuda:
-        if options["in_order"]:
-            raise NotImplementedError(_IN_ORDER)
         if stream is not None and stream.device is not place:
             raise RuntimeError(f"a launch on {place} cannot go to a stream of {stream.device}")
         recorded = _native.launch(
             kernel, dim, inputs, outputs, place.alias, record_cmd, options, record_tape, stream, block
         )
-    elif options["in_order"] and not record_cmd:
-        _in_order(_native.launch, kernel, dim, inputs, outputs, place.alias, False, options, record_tape)
-        recorded = None
     else:
         recorded = _native.launch(kernel, dim, inputs, outputs, place.alias, record_cmd, options, record_tape)
     if tape is not None and tape._n_entries > n_entries:

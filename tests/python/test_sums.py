@@ -164,3 +164,87 @@ def test_recorded_launches_sum_as_others_do(n):
             launch.launch()
         found.append(out.numpy().tobytes())
     assert found[0] == found[1]
+
+
+@wp.kernel
+def scattered(values: wp.array(dtype=float), at: wp.array(dtype=int), out: wp.array(dtype=float)):
+    i = wp.tid()
+    wp.atomic_add(out, at[i], values[i])
+
+
+@wp.kernel
+def queued(values: wp.array(dtype=float), counter: wp.array(dtype=int), queue: wp.array(dtype=int)):
+    i = wp.tid()
+    if values[i] > 0.0:
+        queue[wp.atomic_add(counter, 0, 1)] = i
+
+
+@pytest.fixture
+def deterministic():
+    wp.config.deterministic = wp.DeterministicMode.RUN_TO_RUN
+    yield
+    wp.config.deterministic = wp.DeterministicMode.NOT_GUARANTEED
+
+
+@pytest.mark.cpu
+def test_scattered_sums_in_order(cores, deterministic):
+    n, m = 60_000, 500
+    values = numbers(n)
+    at = np.random.default_rng(1).integers(0, m, n).astype(np.int32)
+
+    def launch(device):
+        out = wp.zeros(m, dtype=float, device=device)
+        inputs = [wp.array(values, device=device), wp.array(at, device=device), out]
+        wp.launch(scattered, dim=n, inputs=inputs, device=device)
+        recorded = wp.launch(scattered, dim=n, inputs=inputs, device=device, record_cmd=True)
+        recorded.launch()
+        return out.numpy().tobytes()
+
+    found = bits_of(launch, cores)
+    assert len(found) == 1
+    expected = 2 * np.bincount(at, values, m)
+    np.testing.assert_allclose(np.frombuffer(found.pop(), np.float32), expected, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.cpu
+def test_places_in_a_queue_in_order(cores, deterministic):
+    n = 60_000
+    values = numbers(n)
+
+    def launch(device):
+        queue, counter = wp.zeros(n, dtype=int, device=device), wp.zeros(1, dtype=int, device=device)
+        wp.launch(queued, dim=n, inputs=[wp.array(values, device=device), counter, queue], device=device)
+        return queue.numpy()[: counter.numpy()[0]].tobytes()
+
+    found = bits_of(launch, cores)
+    assert len(found) == 1
+    assert np.frombuffer(found.pop(), np.int32).tolist() == np.flatnonzero(values > 0).tolist()
+
+
+@pytest.mark.cpu
+def test_gradients_of_gathers_in_order(cores, deterministic):
+    n, m = 60_000, 40
+    at = np.random.default_rng(2).integers(0, m, n).astype(np.int32)
+    weights = numbers(n)
+
+    @wp.kernel
+    def gathered(
+        x: wp.array(dtype=float), at: wp.array(dtype=int), w: wp.array(dtype=float), loss: wp.array(dtype=float)
+    ):
+        i = wp.tid()
+        loss[0] += x[at[i]] * w[i]
+
+    def launch(device):
+        x = wp.ones(m, dtype=float, device=device, requires_grad=True)
+        loss = wp.zeros(1, dtype=float, device=device, requires_grad=True)
+        with wp.Tape() as tape:
+            inputs = [x, wp.array(at, device=device), wp.array(weights, device=device), loss]
+            wp.launch(gathered, dim=n, inputs=inputs, device=device)
+        tape.backward(loss)
+        return x.grad.numpy().tobytes()
+
+    found = bits_of(launch, cores, ["cpu"])
+    assert len(found) == 1
+    np.testing.assert_allclose(
+        np.frombuffer(found.pop(), np.float32), np.bincount(at, weights, m), rtol=1e-3, atol=1e-2
+    )

@@ -19,6 +19,7 @@ mod code;
 pub mod counters;
 mod cuda;
 pub mod key;
+mod order;
 mod summary;
 mod summed;
 mod text;

@@ -2,9 +2,10 @@
 //! there optimizes nothing.
 
 use crate::bytes::{Reader, bytes, number};
+use crate::order::depends_on_order;
 use crate::writes::written_params;
 use ir::{Attr, Function, Op};
-use runtime::Sums;
+use runtime::{Sites, Sums};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
@@ -20,6 +21,8 @@ pub struct Summary {
     pub external: Option<String>,
     /// What all threads of a launch add up.
     pub sums: Option<Sums>,
+    /// Whether what it leaves depends on the order of the threads, where the sums do not.
+    pub depends_on_order: bool,
 }
 
 impl Summary {
@@ -29,6 +32,7 @@ impl Summary {
             Attr::Text(name) if inst.op == Op::CallExtern => Some(name.to_string()),
             _ => None,
         });
+        let sites = Sites::of(kernel);
         Summary {
             written: written_params(kernel),
             summed: transform::summed_arrays(kernel),
@@ -36,12 +40,13 @@ impl Summary {
                 || !transform::exact_sums(kernel).is_empty(),
             waits_for_grid: kernel.insts.iter().any(|inst| inst.op == Op::GridBarrier),
             external,
-            sums: Sums::of(kernel),
+            depends_on_order: depends_on_order(kernel, sites.as_ref()),
+            sums: sites.map(|sites| sites.sums),
         }
     }
 
     pub(crate) fn pack(&self) -> Vec<u8> {
-        let Summary { written, summed, gains_by_distinct, waits_for_grid, external, sums } = self;
+        let Summary { written, summed, gains_by_distinct, waits_for_grid, external, sums, depends_on_order } = self;
         let mut out = Vec::new();
         number(&mut out, written.len());
         written.iter().for_each(|&is_written| number(&mut out, is_written.into()));
@@ -54,6 +59,7 @@ impl Summary {
         let sums = sums.as_ref().map(Sums::words).unwrap_or_default();
         number(&mut out, sums.len());
         sums.iter().for_each(|&word| number(&mut out, word as usize));
+        number(&mut out, (*depends_on_order).into());
         out
     }
 
@@ -66,7 +72,8 @@ impl Summary {
         let external = if reader.flag()? { Some(reader.text()?) } else { None };
         let sums: Vec<u64> = (0..reader.number()?).map(|_| reader.number().map(|n| n as u64)).collect::<Option<_>>()?;
         let sums = if sums.is_empty() { None } else { Some(Sums::of_words(&sums)?) };
-        let summary = Summary { written, summed, gains_by_distinct, waits_for_grid, external, sums };
+        let depends_on_order = reader.flag()?;
+        let summary = Summary { written, summed, gains_by_distinct, waits_for_grid, external, sums, depends_on_order };
         reader.0.is_empty().then_some(summary)
     }
 }
@@ -83,7 +90,9 @@ mod tests {
                         return\n}\n";
             let module = ir::parse::parse_module(text).unwrap_or_else(|error| panic!("{error}"));
             let sums = Sums::of(&module.funcs[0]).filter(|_| external.is_none());
-            let summary = Summary { written, summed, gains_by_distinct: true, waits_for_grid: false, external, sums };
+            let [gains_by_distinct, waits_for_grid, depends_on_order] = [true, false, true];
+            let summary =
+                Summary { written, summed, gains_by_distinct, waits_for_grid, external, sums, depends_on_order };
             let packed = summary.pack();
             assert_eq!(Summary::unpack(&packed), Some(summary));
             assert_eq!(Summary::unpack(&packed[..packed.len() - 1]), None);

@@ -67,6 +67,7 @@ fn what_is_on_disk_is_what_the_optimizer_gives() {
         waits_for_grid: false,
         external: None,
         sums: None,
+        depends_on_order: false,
     };
     assert_eq!(found[0], none);
     assert_eq!(found[1], Summary { summed: vec![1], gains_by_distinct: true, ..none.clone() });

@@ -162,7 +162,10 @@ impl BlockLaunch<'_, '_> {
             begin = blocks.end;
             let start = Instant::now();
             // SAFETY: as above.
-            let run = || unsafe { Pool::global().run_blocks(ready.block_entry(), args, &self.bounds, blocks, fault) };
+            let run = || unsafe {
+                let (pace, entry) = (ready.pace(args), ready.block_entry());
+                Pool::global().run_blocks(&pace, entry, args, &self.bounds, blocks, fault)
+            };
             detached(py, is_long, || ready.watch.run(n_threads, run));
             if begin < n_blocks {
                 py.check_signals()?;

@@ -480,15 +480,11 @@ impl<'a, 'py> Given<'a, 'py> {
     fn learn(&self, py: Python<'_>) {
         let kernel = self.kernel.get();
         let Some(signature) = &kernel.closed else { return };
-        let options = || -> PyResult<Option<_>> {
+        let options = || -> PyResult<_> {
             let found = self.kernel.as_any().call_method0(intern!(py, "compile_options"))?.cast_into::<PyDict>()?;
-            let in_order = found.get_item(intern!(py, "in_order"))?;
-            if in_order.is_none_or(|in_order| in_order.is_truthy().unwrap_or(true)) {
-                return Ok(None);
-            }
-            Ok(Some(kernel.options(Some(&found))?.on(self.cuda.map_or(Device::Cpu, Device::Cuda))))
+            Ok(kernel.options(Some(&found))?.on(self.cuda.map_or(Device::Cpu, Device::Cuda)))
         };
-        if let Ok(Some(options)) = options() {
+        if let Ok(options) = options() {
             let key = UnitKey { options, rank: self.grid.rank };
             match self.cuda {
                 None => kernel.plans.learn(&signature.variants, key, state::stamp()),

@@ -311,7 +311,7 @@ impl Job<'_> {
             let (pool, args) = (Pool::global(), self.words.as_ptr().cast());
             // SAFETY: as in `run_code`; the numbers are below the launch's thread count.
             unsafe {
-                pool.run_range(&Pace::DEFAULT, ready.code(), args, &self.grid.bounds, threads, fault);
+                pool.run_range(&ready.pace(args), ready.code(), args, &self.grid.bounds, threads, fault);
             }
         });
         py.check_signals()
@@ -353,10 +353,12 @@ impl Job<'_> {
     /// Gives how many of the pool's threads took part.
     fn run_code(&self, ready: &Ready, fault: &Fault) -> u32 {
         let args = self.words.as_ptr().cast();
-        let pace = Pace { expected: ready.watch.expected(self.grid.n_threads), ..Pace::DEFAULT };
         // SAFETY: the arguments were packed for the signature that this code was compiled for, and they and the memory
         // that they point into are held by the caller until this returns.
-        unsafe { Pool::global().launch_at(&pace, ready.code(), args, &self.grid.bounds, fault) }
+        unsafe {
+            let pace = Pace { expected: ready.watch.expected(self.grid.n_threads), ..ready.pace(args) };
+            Pool::global().launch_at(&pace, ready.code(), args, &self.grid.bounds, fault)
+        }
     }
 
     /// What the launch printed, and the exception for the check that failed.

@@ -30,6 +30,8 @@ pub(crate) struct CompileOptions {
     pub(crate) max_unroll: u32,
     /// Threads of a block that the launch asks for; 0 for what its device has by default.
     pub(crate) block_dim: u32,
+    /// What the order of the threads decides is the same in every run.
+    pub(crate) in_order: bool,
 }
 
 impl CompileOptions {
@@ -44,6 +46,7 @@ impl CompileOptions {
             approximate: false,
             max_unroll: 16,
             block_dim: 0,
+            in_order: false,
         };
         let Some(options) = options else { return Ok(found) };
         let py = options.py();
@@ -53,6 +56,7 @@ impl CompileOptions {
         found.checked = flag(intern!(py, "checked"))?;
         found.check_finite = flag(intern!(py, "check_finite"))?;
         found.fast_math = flag(intern!(py, "fast_math"))?;
+        found.in_order = flag(intern!(py, "in_order"))?;
         if let Some(value) = options.get_item(intern!(py, "max_unroll"))?
             && !value.is_none()
         {

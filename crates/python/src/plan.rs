@@ -13,14 +13,20 @@ use crate::pack::{Layout, Signature};
 use crate::tape::places;
 use ir::Type;
 use pipeline::{CudaError, CudaSpecialization, CudaTuning, Linked, LoadedModule, Part, Request, Specialization, Unit};
+use pyo3::exceptions::PyNotImplementedError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use runtime::abi::MAX_RANK;
 use runtime::{BlockEntryPoint, EntryPoint, Sums};
-use runtime_cpu::{Code, Watch};
+use runtime_cpu::{Code, Pace, Watch};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+/// Why a GPU refuses a kernel whose launches shall be deterministic.
+const NO_ORDER: &str = "on a GPU the order of its threads decides what its atomics leave. Deterministic are atomics on \
+                        integers, minima and maxima, where nobody uses what they give; on device='cpu' all are";
 
 type Outcome<T> = Result<Arc<T>, Arc<Failure>>;
 
@@ -119,6 +125,20 @@ impl Ready {
     fn new(unit: Arc<Unit>, key: UnitKey, cpu: CpuKey, module: Arc<LoadedModule>) -> Ready {
         let (entry, watch, sums) = (module.entry(), Watch::default(), unit.summary().sums.clone());
         Ready { unit, key, entry, watch, cpu, sums, module }
+    }
+
+    /// When launches with these arguments are shared with other cores: never, where they must run in order.
+    ///
+    /// # Safety
+    /// `args` are packed for the code.
+    pub(crate) unsafe fn pace(&self, args: *const u8) -> Pace {
+        let depends_on_order = || {
+            // SAFETY: the caller's promise.
+            let are_apart = |sums: &Sums| unsafe { sums.are_apart(args) };
+            self.unit.summary().depends_on_order || !self.sums.as_ref().is_none_or(are_apart)
+        };
+        let is_alone = self.key.options.in_order && depends_on_order();
+        if is_alone { Pace { share_above: Duration::from_nanos(u64::MAX), ..Pace::DEFAULT } } else { Pace::DEFAULT }
     }
 
     pub(crate) fn code(&self) -> Code<'_> {
@@ -305,6 +325,9 @@ impl Variants {
             return outcome.clone().map_err(|failure| failure.raise(py));
         }
         let unit = self.unit(kernel, types, key)?;
+        if key.options.in_order && (unit.summary().depends_on_order || unit.summary().sums.is_some()) {
+            return Err(PyNotImplementedError::new_err(format!("kernel `{}`: {NO_ORDER}", kernel.get().name)));
+        }
         let disk = disk_cache(py, options)?;
         let device = crate::cuda::device(cuda.ordinal)?;
         let special = CudaSpecialization {

@@ -101,8 +101,8 @@ impl Launch {
     }
 
     /// Runs it, on `stream` if one is given.
-    #[pyo3(signature = (stream=None))]
-    fn launch<'py>(&self, py: Python<'py>, stream: Option<&Bound<'py, CudaStream>>) -> PyResult<()> {
+    #[pyo3(signature = (stream=None, in_order=false))]
+    fn launch<'py>(&self, py: Python<'py>, stream: Option<&Bound<'py, CudaStream>>, in_order: bool) -> PyResult<()> {
         guarded(|| {
             let recording = self.read()?;
             let held = || (recording.args.iter().map(|arg| arg.clone_ref(py)).collect(), recording.args.len());
@@ -113,7 +113,7 @@ impl Launch {
                 packed: &recording.packed,
                 grid: recording.grid,
                 device: recording.device,
-                compile: recording.compile,
+                compile: CompileOptions { in_order, ..recording.compile },
                 options: recording.options.as_ref().map(|options| options.bind(py)),
                 on_tape: Some(&held),
                 stream: stream.or_else(|| recording.stream.as_ref().map(|stream| stream.bind(py))),

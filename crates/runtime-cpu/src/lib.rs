@@ -197,7 +197,7 @@ impl Pool {
     pub unsafe fn launch_blocks(&self, entry: BlockEntryPoint, args: *const u8, bounds: &BlockBounds, fault: &Fault) {
         let Some(n) = bounds.n_blocks() else { return };
         // SAFETY: the caller's promise.
-        unsafe { self.run_blocks(entry, args, bounds, 0..n, fault) }
+        unsafe { self.run_blocks(&Pace::DEFAULT, entry, args, bounds, 0..n, fault) }
     }
 
     /// Runs some of a launch's blocks, by their numbers.
@@ -206,6 +206,7 @@ impl Pool {
     /// As for [`Pool::launch_blocks`]; the numbers are those of blocks of the launch.
     pub unsafe fn run_blocks(
         &self,
+        pace: &Pace,
         entry: BlockEntryPoint,
         args: *const u8,
         bounds: &BlockBounds,
@@ -215,7 +216,7 @@ impl Pool {
         // SAFETY: the two differ in what one pointer points to, and the job hands on the one that belongs to the entry.
         let entry = unsafe { std::mem::transmute::<BlockEntryPoint, EntryPoint>(entry) };
         let (base, n) = (blocks.start, blocks.end - blocks.start);
-        let pace = Pace { min_chunk: 1, ..Pace::DEFAULT };
+        let pace = Pace { min_chunk: 1, ..*pace };
         let bounds_of = bounds;
         let bounds: *const LaunchBounds = std::ptr::from_ref(bounds).cast();
         let has_threads = bounds_of.n_threads().is_some_and(|n| n > 0);
