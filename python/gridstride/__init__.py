@@ -199,8 +199,17 @@ if TYPE_CHECKING:
     from gridstride import autograd, optim, sparse, utils
     from gridstride._ahead import compile_aot_module, load_aot_module
     from gridstride._diagnostics import get_cpu_kernel_cache_key, print_diagnostics
+    from gridstride._geometry.bvh import Bvh, BvhConstructor, is_cubql_available
     from gridstride._geometry.hash_grid import HashGrid
-    from gridstride._geometry.structs import HashGridQuery
+    from gridstride._geometry.mesh import Mesh
+    from gridstride._geometry.structs import (
+        BvhQuery,
+        HashGridQuery,
+        MeshQuery,
+        MeshQueryAABB,
+        MeshQueryPoint,
+        MeshQueryRay,
+    )
     from gridstride._graph import (
         CaptureMode,
         Graph,
@@ -241,7 +250,9 @@ if TYPE_CHECKING:
 _LATER = {
     "_ahead": "compile_aot_module load_aot_module",
     "_geometry.hash_grid": "HashGrid",
-    "_geometry.structs": "HashGridQuery",
+    "_geometry.bvh": "Bvh BvhConstructor is_cubql_available",
+    "_geometry.mesh": "Mesh",
+    "_geometry.structs": "BvhQuery HashGridQuery MeshQuery MeshQueryAABB MeshQueryPoint MeshQueryRay",
     "_diagnostics": "get_cpu_kernel_cache_key print_diagnostics",
     "_graph": (
         "CaptureMode Graph ScopedCapture capture_begin capture_debug_dot_print capture_end capture_if "

@@ -50,6 +50,10 @@ class Type:
 
 def library_struct(name: str) -> Type: ...  # that the kernel library declares
 def sort_by_cell(keys: Array, ids: Array, starts: Array) -> None: ...  # on the host; `keys` are sorted in place
+def build_bvh(
+    boxes: tuple[Array, Array], groups: Array | None, tree: tuple[Array, Array], leaf_size: int, is_median: bool
+) -> tuple[int, list[tuple[int, int]]]: ...  # on the host; the number of nodes, and each group with its root
+def refit_bvh(boxes: tuple[Array, Array], tree: tuple[Array, Array], n_nodes: int) -> None: ...
 
 class Array:
     """Base of `gridstride.array`: a view of device memory that a launch can read without calling Python.

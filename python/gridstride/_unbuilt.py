@@ -53,6 +53,4 @@ class Unbuilt:
         return f"gridstride.{self.__name__}"
 
 
-_GEOMETRY = "Bvh Mesh Volume BvhQuery BvhQueryTiled MeshQuery MeshQueryAABB MeshQueryAABBTiled"
-_QUERIES = "MeshQueryPoint MeshQueryRay"
-table: dict[str, Unbuilt] = {name: Unbuilt(name) for name in f"{_GEOMETRY} {_QUERIES}".split()}
+table: dict[str, Unbuilt] = {name: Unbuilt(name) for name in ("Volume", "BvhQueryTiled", "MeshQueryAABBTiled")}

@@ -18,6 +18,8 @@ pub(crate) struct Activity {
     pub(crate) is_useful: Vec<bool>,
     /// Per parameter: whether it has an adjoint.
     wanted: Vec<bool>,
+    /// Local arrays that are read for something useful.
+    read: Vec<Root>,
 }
 
 /// Whether the array that an access names has an adjoint.
@@ -32,7 +34,8 @@ pub(crate) enum Counterpart {
 impl Activity {
     pub(crate) fn of(func: &Function, wanted: &[bool]) -> Activity {
         let n = func.values.len();
-        let mut found = Activity { varies: vec![false; n], is_useful: vec![false; n], wanted: wanted.to_vec() };
+        let mut found =
+            Activity { varies: vec![false; n], is_useful: vec![false; n], wanted: wanted.to_vec(), read: Vec::new() };
         for (&param, &is_wanted) in func.region(func.body).params.iter().zip(wanted) {
             found.varies[param.index()] = is_wanted && has_floats(func.ty(param));
         }
@@ -153,7 +156,7 @@ impl Activity {
                     }
                 }
                 Op::Store | Op::Atomic | Op::AtomicCas => {
-                    if self.is_counted(func, inst.operands[0])
+                    if self.is_read(func, inst.operands[0])
                         && let Some(value) = inst.operands.last()
                     {
                         changed |= !std::mem::replace(&mut self.is_useful[value.index()], true);
@@ -170,11 +173,31 @@ impl Activity {
                     for value in flows(func, inst) {
                         changed |= !std::mem::replace(&mut self.is_useful[value.index()], true);
                     }
+                    for &array in inst.operands.iter().filter(|&&v| func.ty(v).is_array()) {
+                        changed |= self.note_read(func, array);
+                    }
                 }
                 _ => {}
             }
         }
         changed
+    }
+
+    /// Notes the local arrays that an array may be; says whether one is new.
+    fn note_read(&mut self, func: &Function, array: Value) -> bool {
+        let n_before = self.read.len();
+        for root in roots(func, array) {
+            if matches!(root, Root::Local(_)) && !self.read.contains(&root) {
+                self.read.push(root);
+            }
+        }
+        self.read.len() > n_before
+    }
+
+    /// Whether what is stored to an array may be of use: a local one must be read for that.
+    fn is_read(&self, func: &Function, array: Value) -> bool {
+        let is_unread = |root: &Root| matches!(root, Root::Local(_)) && !self.read.contains(root);
+        self.is_counted(func, array) && !roots(func, array).iter().all(is_unread)
     }
 }
 

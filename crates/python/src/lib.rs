@@ -255,6 +255,8 @@ fn native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(call::call, m)?)?;
     m.add_function(wrap_pyfunction!(geometry::library_struct, m)?)?;
     m.add_function(wrap_pyfunction!(geometry::sort_by_cell, m)?)?;
+    m.add_function(wrap_pyfunction!(geometry::build_bvh, m)?)?;
+    m.add_function(wrap_pyfunction!(geometry::refit_bvh, m)?)?;
     m.add_function(wrap_pyfunction!(counters, m)?)?;
     m.add_function(wrap_pyfunction!(set_num_threads, m)?)?;
     m.add_function(wrap_pyfunction!(get_num_threads, m)?)?;

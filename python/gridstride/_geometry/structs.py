@@ -35,3 +35,19 @@ HashGridQuery = of_library(
     "A walk over the points near a point: `for i in wp.hash_grid_query(…)`.",
     __class_getitem__=_of_scalar,
 )
+BvhNode = of_library("_BvhNode")
+BvhData = of_library("_Bvh")
+BvhQuery = of_library("BvhQuery", "A walk over the items of a `Bvh`: `for i in wp.bvh_query_aabb(…)`.")
+Cluster = of_library("_Cluster")
+MeshData = of_library("_Mesh")
+MeshFields = of_library("Mesh")
+MeshQuery = of_library("MeshQuery", "A walk over the faces of a `Mesh`: `for i in wp.mesh_query_aabb(…)`.")
+MeshQueryAABB = MeshQuery
+MeshQueryPoint = of_library(
+    "MeshQueryPoint",
+    "A point of a mesh: `result` (whether there is one), `sign` (negative inside), `face`, barycentric `u`, `v`.",
+)
+MeshQueryRay = of_library(
+    "MeshQueryRay",
+    "A ray's hit: `result` (whether there is one), `sign` (positive at the front), `face`, `t`, `u`, `v`, `normal`.",
+)

@@ -114,7 +114,7 @@ def hash_grid_query(id: uint64, point: Vector3, max_dist: Float, group: int):
 
 
 # The first of the sorted points from `lo` to before `hi` whose group is at least `group`.
-def _first_of_group(groups: Array, lo: int, hi: int, group: int):
+def _first_of_group(groups: array(dtype=int32), lo: int, hi: int, group: int):
     while lo < hi:
         mid = lo + (hi - lo) // 2
         if groups[mid] < group:

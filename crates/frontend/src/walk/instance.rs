@@ -9,7 +9,7 @@ use super::pattern;
 use super::unit::{Returns, Unit};
 use crate::rules::Rules;
 use crate::source::ParsedFile;
-use crate::warp::builtins::{LIBRARY, dialect_of};
+use crate::warp::builtins::{self, LIBRARY, dialect_of};
 use crate::{FuncSource, HostValue, ObjectId, ParamSource, Passing, TypePattern};
 use diagnostics::Span;
 use ir::{Attr, FuncRef, Function, FunctionKind, Op, Type, TypeKind};
@@ -175,11 +175,11 @@ pub(crate) fn takes(name: &str, ty: Type) -> bool {
 }
 
 fn annotation(expr: &Expr) -> Option<TypePattern> {
-    let Expr::Name(name) = expr else { return None };
-    match pattern::library_type(name.id.as_str()) {
-        Some(pattern) => Some(pattern),
-        None => panic!("the kernel library names an unknown type `{}`", name.id),
-    }
+    let found = match expr {
+        Expr::Name(name) => pattern::library_type(name.id.as_str()),
+        other => builtins::annotated(other).map(TypePattern::Is),
+    };
+    Some(found.unwrap_or_else(|| panic!("the kernel library names an unknown type: {expr:?}")))
 }
 
 /// The value of a default that is a literal.

@@ -36,6 +36,12 @@ files!(
     "noise.py",
     "geometry_ids.py",
     "hash_grid.py",
+    "triangles.py",
+    "bvh.py",
+    "mesh.py",
+    "mesh_rays.py",
+    "mesh_points.py",
+    "mesh_signs.py",
     "texture.py",
     "numba.py",
     "numba_arrays.py",
@@ -72,6 +78,17 @@ const OUTPUTS: &[(&str, usize, &[usize])] = &[
     ("qr3", 3, &[1, 2]),
     ("eig3", 3, &[1, 2]),
     ("hash_grid_query_next", 2, &[0, 1]),
+    ("bvh_query_next", 2, &[0, 1]),
+    ("mesh_query_next", 2, &[0, 1]),
+    ("mesh_query_aabb_next", 2, &[0, 1]),
+    // The forms that write what the others give as a struct.
+    ("mesh_query_point", 7, &[3, 4, 5, 6]),
+    ("mesh_query_point_sign_parity", 7, &[3, 4, 5, 6]),
+    ("mesh_query_point_no_sign", 6, &[3, 4, 5]),
+    ("mesh_query_furthest_point_no_sign", 6, &[3, 4, 5]),
+    ("mesh_query_point_sign_normal", 7, &[3, 4, 5, 6]),
+    ("mesh_query_point_sign_winding_number", 7, &[3, 4, 5, 6]),
+    ("mesh_query_ray", 10, &[4, 5, 6, 7, 8, 9]),
 ];
 
 /// Which arguments a call of a builtin stores to.

@@ -50,9 +50,10 @@ pub(super) fn python_only(name: &str) -> Option<&'static str> {
 
 /// Functions of Warp's that are still to come.
 pub(super) fn is_planned(name: &str) -> bool {
-    let families = ["tile_", "bvh_", "mesh_", "volume_", "dense_"];
+    let families = ["tile_", "volume_", "dense_"];
     families.iter().any(|family| name.starts_with(family))
-        || matches!(name, "tile" | "untile" | "closest_point_edge_edge" | "intersect_tri_tri")
+        || name.ends_with("_tiled")
+        || matches!(name, "tile" | "untile")
 }
 
 fn choose(lower: &mut Lower<'_, '_>, call: &Call<'_>, [yes, no]: [usize; 2]) -> Result<Operand> {

@@ -27,6 +27,7 @@ mod tests;
 
 pub(crate) use arguments::{Arg, Call};
 pub(crate) use library::{LIBRARY, dialect_of, outputs, without_outputs};
+pub(crate) use structs::annotated;
 pub use structs::library_struct;
 
 use crate::walk::call::Args;

@@ -18,8 +18,17 @@ use std::sync::OnceLock;
 
 /// A struct of the kernel library by its name.
 pub fn library_struct(name: &str) -> Option<Type> {
+    find(all(), name)
+}
+
+/// The type that an annotation of the kernel library names, as those of fields do.
+pub(crate) fn annotated(annotation: &Expr) -> Option<Type> {
+    field_type(annotation, all())
+}
+
+fn all() -> &'static [(String, Type)] {
     static STRUCTS: OnceLock<Vec<(String, Type)>> = OnceLock::new();
-    let all = STRUCTS.get_or_init(|| {
+    STRUCTS.get_or_init(|| {
         let mut all = Vec::new();
         for (file, text) in LIBRARY {
             for class in ParsedFile::open(file, &(*text).into()).classes() {
@@ -28,8 +37,7 @@ pub fn library_struct(name: &str) -> Option<Type> {
             }
         }
         all
-    });
-    find(all, name)
+    })
 }
 
 fn find(all: &[(String, Type)], name: &str) -> Option<Type> {
