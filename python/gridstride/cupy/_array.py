@@ -293,9 +293,14 @@ def make(
 
 def fresh(dtype: np.dtype[Any], shape: tuple[int, ...], order: str = "C", cls: Any = ndarray) -> ndarray:
     """A new array whose elements are not set."""
-    _memory.elem(dtype)
+    if dtype not in _memory._ELEMS:
+        _memory.elem(dtype)
     buffer, where = _memory.allocate(math.prod(shape) * dtype.itemsize)
-    strides = _layout.row_major(shape[::-1], dtype.itemsize)[::-1] if order == "F" and len(shape) > 1 else None
+    strides = None
+    if order == "F" and len(shape) > 1:
+        strides = _layout.row_major(shape[::-1], dtype.itemsize)[::-1]
+        if strides == _layout.row_major(shape, dtype.itemsize):
+            strides = None
     return make(dtype, buffer.ptr, shape, strides, buffer, where, cls)
 
 

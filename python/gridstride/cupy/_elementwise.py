@@ -192,12 +192,11 @@ def run(body: Body, operands: Sequence[Any], outputs: Sequence[Any], where: Any 
     shape = outputs[0]._shape
     if 0 in shape:
         return
-    arrays = [one for one in operands if isinstance(one, _array.ndarray)]
-    walked = [*outputs, *arrays, *([] if where is None else [where])]
-    if (
-        all(one._strides is None and (one._shape == shape or one.size == 1) for one in walked)
-        and math.prod(shape) <= _MOST
-    ):
+    ndarray = _array.ndarray
+    arrays = [one for one in operands if isinstance(one, ndarray)]
+    walked = [*outputs, *arrays] if where is None else [*outputs, *arrays, where]
+    n = math.prod(shape)
+    if n <= _MOST and _is_flat(walked, shape):
         reads, args = [], []
         for value, dtype in zip(operands, body.inputs, strict=True):
             if isinstance(value, _array.ndarray):
@@ -213,11 +212,19 @@ def run(body: Body, operands: Sequence[Any], outputs: Sequence[Any], where: Any 
         if masked:
             args.append(flat(where))
         found = _kernel(body, tuple(reads), tuple(one._dtype for one in outputs), 1, masked)
-        launch(found, math.prod(shape), args)
+        launch(found, n, args)
         return
     strides = [_layout.spread(one._shape, one.strides, shape) for one in walked]
-    extents, steps = _layout.collapse(shape, strides)
+    extents, steps = _layout.long_rows(*_layout.collapse(shape, strides))
     _walk(body, operands, len(outputs), walked, where is not None, extents, steps, [one.ptr for one in walked])
+
+
+def _is_flat(arrays: Sequence[Any], shape: tuple[int, ...]) -> bool:
+    """Whether arrays can be walked as if of one dimension: without gaps, or of one element."""
+    for one in arrays:  # noqa: SIM110  # a generator would take as long as the launch
+        if one._strides is not None or one._shape != shape and math.prod(one._shape) != 1:
+            return False
+    return True
 
 
 def _walk(

@@ -12,10 +12,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 Extents = tuple[int, ...]
+# Rows of fewer elements leave lanes idle.
+_SHORT = 16
 
 
 def row_major(shape: Extents, itemsize: int) -> Extents:
     """The strides of an array without gaps."""
+    if len(shape) == 1:
+        return (itemsize,)
     strides = []
     step = itemsize
     for extent in reversed(shape):
@@ -61,3 +65,14 @@ def collapse(shape: Extents, strides: Sequence[Extents]) -> tuple[Extents, list[
     if not merged:
         return (1,), [(0,)] * len(strides)
     return tuple(merged), [tuple(steps[k] for steps in steps_of) for k in range(len(strides))]
+
+
+def long_rows(shape: Extents, strides: list[Extents]) -> tuple[Extents, list[Extents]]:
+    """The same elements with a longer dimension last where the last one is too short for a vector's lanes."""
+    if len(shape) == 1 or shape[-1] >= _SHORT:
+        return shape, strides
+    longest = max(range(len(shape)), key=lambda axis: shape[axis])
+    if shape[longest] < 4 * shape[-1]:
+        return shape, strides
+    order = [*(axis for axis in range(len(shape)) if axis != longest), longest]
+    return tuple(shape[axis] for axis in order), [tuple(steps[axis] for axis in order) for steps in strides]

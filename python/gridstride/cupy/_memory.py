@@ -45,8 +45,8 @@ def place() -> str:
 
 def allocate(n_bytes: int) -> tuple[Any, str]:
     """New memory and the name of its place. Raises `MemoryError`."""
-    ordinal = _devices.gpu()
-    if ordinal is None:
+    device = _devices._launch_device
+    if device == "cpu" or device == "interp" or (ordinal := _devices.gpu()) is None:
         return _native.Buffer(n_bytes or 1, False), "cpu"
     try:
         return _native.CudaBuffer(ordinal, n_bytes or 1), f"cuda:{ordinal}"

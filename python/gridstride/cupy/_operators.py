@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -36,22 +37,30 @@ _UNARY = {"neg": "negative", "pos": "positive", "invert": "invert", "abs": "abso
 
 
 def _forward(function: Any) -> Callable[[Any, Any], Any]:
+    of_two, usual = function.of_two, (int, float)
+
     def operator(self: Any, other: Any) -> Any:
-        return function(self, other) if _ufuncs.is_operand(other) else NotImplemented
+        if type(other) is type(self) or type(other) in usual or _ufuncs.is_operand(other):
+            return of_two(self, other)
+        return NotImplemented
 
     return operator
 
 
 def _reflected(function: Any) -> Callable[[Any, Any], Any]:
+    of_two, usual = function.of_two, (int, float)
+
     def operator(self: Any, other: Any) -> Any:
-        return function(other, self) if _ufuncs.is_operand(other) else NotImplemented
+        return of_two(other, self) if type(other) in usual or _ufuncs.is_operand(other) else NotImplemented
 
     return operator
 
 
 def _in_place(function: Any) -> Callable[[Any, Any], Any]:
+    of_two = function.of_two
+
     def operator(self: Any, other: Any) -> Any:
-        return function(self, other, out=self)
+        return of_two(self, other, self)
 
     return operator
 
@@ -71,11 +80,13 @@ def _power(self: Any, other: Any) -> Any:
 def _method(module: str, name: str) -> Callable[..., Any]:
     """A method that is the function `name` of a module of this package."""
 
-    def method(self: Any, *args: Any, **options: Any) -> Any:
-        import importlib
+    # The families' modules use arrays: they are imported when a method is first called.
+    found: list[Callable[..., Any]] = []
 
-        function = getattr(importlib.import_module(f"gridstride.cupy.{module}"), name)
-        return function(self, *args, **options)
+    def method(self: Any, *args: Any, **options: Any) -> Any:
+        if not found:
+            found.append(getattr(importlib.import_module(f"gridstride.cupy.{module}"), name))
+        return found[0](self, *args, **options)
 
     method.__name__ = name
     method.__doc__ = f"As `cupy.{name}`."

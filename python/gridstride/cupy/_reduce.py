@@ -1,10 +1,13 @@
 """Kernels that bring many elements together: sums, extremes, their places.
 
-In: an array as outer x reduced x inner elements. A thread takes every `step`th of a piece of the reduced ones; what the
-threads found is reduced in the same way until one is left. Where there is nothing inside, neighboring threads take
-neighboring elements, so that lanes read what lies side by side.
+In: an array as outer x reduced x inner elements. What is reduced is cut into pieces, and a thread takes every `lanes`th
+element of a piece; what the threads found is reduced in the same way until one is left. Where there is nothing inside,
+neighboring threads take neighboring elements, so that lanes read what lies side by side.
 
-    fold(x, o, start, end, step, i):    s = identity;  for k in range(start, end, step): s = s + x[o, k, i]
+    fold(x, o, start, lanes, rounds, more, i):
+        s = identity
+        for r in range(rounds): s = s + x[o, start + r * lanes, i]
+        if more: s = s + x[o, start + rounds * lanes, i]
 
 A `Fold` says what is kept of the elements (one or several numbers), and how two of these are brought together.
 """
@@ -39,6 +42,9 @@ class Fold:
         result: The dtype of the result.
         empty: What is kept of no elements, or None where there must be one.
         lines: Statements before `join`'s expressions.
+        ordered_lines: As `lines`, where q is of one element behind all those of p.
+        walk: Another way through the elements of a thread: statements before the first x, for each x, and at the end,
+            which set p0, p1 …
     """
 
     def __init__(
@@ -53,10 +59,14 @@ class Fold:
         empty: Sequence[str] | None,
         lines: Sequence[str] = (),
         names: dict[str, Any] | None = None,
+        ordered_lines: Sequence[str] | None = None,
+        walk: tuple[Sequence[str], Sequence[str], Sequence[str]] | None = None,
     ) -> None:
         self.name, self.source, self.kept, self.result = name, source, tuple(kept), result
         self.first, self.join, self.last, self.empty = first, join, last, empty
         self.lines, self.names = lines, names or {}
+        self.ordered_lines = lines if ordered_lines is None else ordered_lines
+        self.walk = walk
         self.kernels: dict[Any, _native.Kernel] = {}
 
 
@@ -64,44 +74,51 @@ def _typed(texts: Sequence[str], kept: Sequence[np.dtype[Any]]) -> list[str]:
     return [f"t_{dtype.name}({text})" for text, dtype in zip(texts, kept, strict=True)]
 
 
+def _core_text(fold: Fold, is_first: bool, is_last: bool, rank: int, arguments: Sequence[str]) -> str:
+    """The function that a thread runs over its elements."""
+    m = len(fold.kept)
+    p, q = [f"p{j}" for j in range(m)], [f"q{j}" for j in range(m)]
+    at = "[o, k, i]" if rank == 3 else "[o, k]"
+    taken = _typed(fold.first, fold.kept) if is_first else [f"a{j}{at}" for j in range(m)]
+    joined = ", ".join(_typed(fold.join, fold.kept))
+    read = [f"x = x_{at}"] if is_first else []
+    begin, end, skipped = [], [], 0
+    if is_first and fold.walk:
+        begin = ["k = start", *read, *fold.walk[0]]
+        each, end = [*read, *fold.walk[1]], list(fold.walk[2])
+    else:
+        each = [*read, f"{', '.join(q)} = {', '.join(taken)}", *(fold.ordered_lines if is_first else fold.lines)]
+        each.append(f"{', '.join(p)} = {joined}")
+        if fold.empty is None:
+            # There is an element: the first one begins.
+            begin, skipped = ["k = start", *read, f"{', '.join(p)} = {', '.join(taken)}"], 1
+        else:
+            begin = [f"{', '.join(p)} = {', '.join(_typed(fold.empty, fold.kept))}"]
+    lines = [*begin, f"for r in range({skipped}, rounds):", "    k = start + r * lanes", *(f"    {x}" for x in each)]
+    lines += ["if more:", "    k = start + rounds * lanes", *(f"    {x}" for x in each), *end]
+    lines.append(f"return t_{fold.result.name}({fold.last})" if is_last else f"return {', '.join(p)}")
+    head = f"def core({', '.join(arguments)}, o, start, lanes, rounds, more, i, n):"
+    return "\n".join([head, *(f"    {line}" for line in lines)]) + "\n"
+
+
 def _make_kernel(fold: Fold, is_first: bool, is_last: bool, rank: int) -> _native.Kernel:
     """The kernel of one step; `rank` 2 where there is nothing inside."""
     m = len(fold.kept)
-    sources = ["x"] if is_first else [f"a{j}" for j in range(m)]
-    at = "[o, k, i]" if rank == 3 else "[o, k]"
-    elements = [f"x = x_{at}"] if is_first else []
-    taken = _typed(fold.first, fold.kept) if is_first else [f"a{j}{at}" for j in range(m)]
-    p, q = [f"p{j}" for j in range(m)], [f"q{j}" for j in range(m)]
-    arguments = ["x_" if one == "x" else one for one in sources]
-    lines = [f"def core({', '.join(arguments)}, o, start, end, step, i, n):", "    k = start"]
-    if fold.empty is None:
-        # There is an element: the first one begins.
-        lines += [f"    {one}" for one in elements]
-        lines += [f"    {', '.join(p)} = {', '.join(taken)}", "    k += step"]
-    else:
-        lines.append(f"    {', '.join(p)} = {', '.join(_typed(fold.empty, fold.kept))}")
-    lines.append("    while k < end:")
-    lines += [f"        {one}" for one in elements]
-    lines.append(f"        {', '.join(q)} = {', '.join(taken)}")
-    lines += [f"        {one}" for one in fold.lines]
-    lines.append(f"        {', '.join(p)} = {', '.join(_typed(fold.join, fold.kept))}")
-    lines.append("        k += step")
-    if is_last:
-        lines.append(f"    return t_{fold.result.name}({fold.last})")
-    else:
-        lines.append(f"    return {', '.join(p)}")
-    core = _elementwise.device_function("core", "\n".join(lines) + "\n", fold.names)
-
+    arguments = ["x_"] if is_first else [f"a{j}" for j in range(m)]
+    core = _elementwise.device_function("core", _core_text(fold, is_first, is_last, rank, arguments), fold.names)
     outs = ["out"] if is_last else [f"r{j}" for j in range(m)]
-    index = "o, s, i" if rank == 3 else "o, s"
+    # Neighboring threads are along what is inside, or else along the lanes of a piece.
+    index, lane = ("o, s, i", "0") if rank == 3 else ("o, s * lanes + i64(l)", "i64(l)")
     body = [
         f"def cupy_{fold.name}({', '.join([*arguments, *outs, 'piece', 'lanes', 'extent', 'n'])}):",
-        f"    {index} = tid()",
-        "    first = piece * (i64(s) / lanes)",
-        "    start = first + i64(s) % lanes",
-        "    end = min(first + piece, extent)",
+        f"    {'o, s, i' if rank == 3 else 'o, s, l'} = tid()",
+        "    first = piece * i64(s)",
+        "    count = min(piece, extent - first)",
+        "    rounds = count / lanes",
+        f"    more = rounds * lanes + {lane} < count",
     ]
-    call = f"core({', '.join(arguments)}, o, start, end, lanes, {'i' if rank == 3 else '0'}, n)"
+    call = f"core({', '.join(arguments)}, o, first + {lane}, lanes, rounds, more, {'i' if rank == 3 else '0'}, n)"
+    index = index.replace("s * lanes", "i64(s) * lanes")
     if len(outs) == 1:
         body.append(f"    {outs[0]}[{index}] = {call}")
     else:
@@ -120,38 +137,48 @@ def _make_kernel(fold: Fold, is_first: bool, is_last: bool, rank: int) -> _nativ
     return _elementwise.kernel(f"cupy_{fold.name}", "\n".join(body) + "\n", names, types)
 
 
-def _step(
-    fold: Fold, is_first: bool, arrays: Sequence[Any], extents: tuple[int, int, int], is_whole: bool, n: int
-) -> Any:
+def _cut(fold: Fold, extent: int, inner: int, threads: int) -> tuple[int, int]:
+    """The elements of a piece, and the threads that share one."""
+    lanes, pieces = 1, 1
+    if extent > 16 and threads < 4096:
+        if inner == 1:
+            lanes = _LANES if extent >= 1024 else 16 if extent >= 128 else 1
+        pieces = min(max(1, extent // (_PIECE if lanes > 1 else 256)), _MOST_PIECES, max(1, 65536 // (threads * lanes)))
+    # Whole rounds of lanes, but for the last piece.
+    piece = -(-extent // pieces)
+    piece = -(-piece // lanes) * lanes
+    last = extent - (-(-extent // piece) - 1) * piece if piece else 0
+    # Every thread has an element, where no elements have no value.
+    return (piece, lanes) if last >= lanes else _cut_for_all(extent, piece, lanes)
+
+
+def _cut_for_all(extent: int, piece: int, lanes: int) -> tuple[int, int]:
+    while lanes > 1 and extent - (-(-extent // piece) - 1) * piece < lanes:
+        piece += lanes
+        if piece >= extent:
+            return extent, lanes if extent >= lanes else 1
+    return piece, lanes
+
+
+def _step(fold: Fold, is_first: bool, arrays: Sequence[Any], extents: tuple[int, int, int], n: int) -> Any:
     """One step over outer x reduced x inner elements: what its threads found is reduced until one is left."""
     outer, extent, inner = extents
-    lanes, pieces = 1, 1
-    threads = outer * inner
-    if extent > 1 and threads < 4096:
-        if inner == 1:
-            lanes = min(_LANES, max(1, extent // 4))
-        pieces = min(max(1, extent // (_PIECE if lanes > 1 else 64)), _MOST_PIECES, max(1, 65536 // (threads * lanes)))
-    if extent <= 16 or is_whole:
-        lanes = pieces = 1
-    piece = -(-extent // pieces)
-    # Every thread has an element where an empty one has no value.
-    piece = -(-piece // lanes) * lanes
+    piece, lanes = _cut(fold, extent, inner, outer * inner)
     pieces = -(-extent // piece) if extent else 1
-    if fold.empty is None and pieces > 1 and extent - (pieces - 1) * piece < lanes:
-        lanes = 1
     slots = pieces * lanes
-    is_last = slots == 1
-    rank = 2 if inner == 1 else 3
-    shape = (outer, slots, inner)[:rank]
+    is_last, rank = slots == 1, 2 if inner == 1 else 3
     key = is_first, is_last, rank
     kernel = fold.kernels.get(key)
     if kernel is None:
         kernel = fold.kernels[key] = _make_kernel(fold, is_first, is_last, rank)
+    shape = (outer, slots, inner)[:rank]
     outs = [_array.fresh(dtype, shape) for dtype in ([fold.result] if is_last else fold.kept)]
-    _elementwise.launch(kernel, shape, [*arrays, *outs, piece, lanes, extent, n])
+    # A row for each thread, where one takes all of it: the rows are what neighbors share.
+    dim = (outer, pieces, inner) if rank == 3 else (outer, pieces, lanes)
+    _elementwise.launch(kernel, dim, [*arrays, *outs, piece, lanes, extent, n])
     if is_last:
         return outs[0]
-    return _step(fold, False, outs, (outer, slots, inner), False, n)
+    return _step(fold, False, outs, (outer, slots, inner), n)
 
 
 def arranged(a: Any, axes: Sequence[int]) -> tuple[Any, tuple[int, int, int], list[int]]:
@@ -210,15 +237,16 @@ def reduce(fold: Fold, a: Any, axes: Sequence[int]) -> Any:
             raise ValueError(f"zero-size array to reduction operation {fold.name} which has no identity")
         blank = _array.fresh(fold.source, (1,))
         source = _native.Array(_memory.elem(fold.source), blank.ptr, (1, 0), (8, 8), blank._place, blank)
-        found = _step(fold, True, [source], (1, 0, 1), True, 0)
+        found = _step(fold, True, [source], (1, 0, 1), 0)
         made = _array.fresh(fold.result, shape)
         from gridstride.cupy import _creation
 
         _creation.copyto(made, found.reshape(()), "unsafe")
         return made
     source, extents, order = arranged(a, axes)
-    found = _step(fold, True, [source], extents, False, n)
-    found = found.reshape(tuple(a._shape[axis] for axis in order))
+    found = _step(fold, True, [source], extents, n)
+    ordered = tuple(a._shape[axis] for axis in order)
+    found = _array.make(fold.result, found.ptr, ordered, None, found._owner, found._place)
     if order != kept:
         found = found.transpose(tuple(order.index(axis) for axis in kept))
     found.base = None

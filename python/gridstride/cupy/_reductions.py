@@ -99,7 +99,9 @@ def _place_fold(name: str, source: np.dtype[Any], ignores_nan: bool = False) -> 
     tie = "(q0 != q0 and p0 != p0)" if source.kind in "fc" else "False"
     lines = [f"takes = {better} or ((q0 == p0 or {tie}) and q1 < p1)"]
     join = ["q0 if takes else p0", "q1 if takes else p1"]
-    return Fold(name, source, [source, _I64], ["x", "k"], join, "p1", _I64, None, lines)
+    return Fold(
+        name, source, [source, _I64], ["x", "k"], join, "p1", _I64, None, lines, ordered_lines=[f"takes = {better}"]
+    )
 
 
 @cache
@@ -131,7 +133,27 @@ def _moment_fold(source: np.dtype[Any], wide: np.dtype[Any], what: str, ddof: fl
     if what == "std":
         last = f"np.sqrt({last})"
     result = np.dtype(np.float16) if source == np.float16 else wide
-    return Fold(what, source, [wide, mean, wide], first, join, last, result, ["0", "0", "0"], lines)
+    # Elements less the thread's first one: their sum and the sum of their squares lose no digits.
+    y = f"t_{mean.name}({x})"
+    begin = [f"shift = {y}", f"c = {f}(0)", f"s = t_{mean.name}(0)", f"t = {f}(0)"]
+    size = "(d.real * d.real + d.imag * d.imag)" if source.kind == "c" else "d * d"
+    each = [f"d = {y} - shift", f"c = {f}(c + 1)", f"s = t_{mean.name}(s + d)", f"t = {f}(t + {size})"]
+    if ignores_nan:
+        begin[0] = f"shift = {y} if x == x else t_{mean.name}(0)"
+        each = [
+            "there = x == x",
+            f"d = {y} - shift if there else t_{mean.name}(0)",
+            f"c = {f}(c + 1) if there else c",
+            *each[2:],
+        ]
+    total = "(s.real * s.real + s.imag * s.imag)" if source.kind == "c" else "s * s"
+    end = [
+        "p0 = c",
+        f"p1 = shift + t_{mean.name}(s / c) if c != 0 else t_{mean.name}(0)",
+        f"p2 = {f}(t - {total} / c) if c != 0 else {f}(0)",
+    ]
+    walk = (begin, each, end)
+    return Fold(what, source, [wide, mean, wide], first, join, last, result, ["0", "0", "0"], lines, walk=walk)
 
 
 def _sum_dtype(a: Any, dtype: Any) -> np.dtype[Any]:

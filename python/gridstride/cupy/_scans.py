@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gridstride import _native
+from gridstride import _native, _types
 from gridstride.cupy import _array, _creation, _elementwise, _interop, _memory
 
 _I64 = np.dtype(np.int64)
@@ -46,7 +46,8 @@ def put(a, s, out, l, k, end, r):
 
 
 @cache
-def _kernels(name: str, given: np.dtype[Any], made: np.dtype[Any], ignores_nan: bool) -> tuple[Any, Any]:
+def _kernels(name: str, given: np.dtype[Any], made: np.dtype[Any], ignores_nan: bool, rank: int) -> tuple[Any, Any]:
+    """What pieces come to, and the walk through them; `rank` 2 where there is nothing inside of the axis."""
     empty = f"t_{made.name}({0 if name == 'add' else 1})"
     join = {"add": "s + (", "multiply": "s * ("}[name]
     element = _elementwise.converted("x", given, made)
@@ -57,15 +58,19 @@ def _kernels(name: str, given: np.dtype[Any], made: np.dtype[Any], ignores_nan: 
         if f"t_{made.name}({join}" in line:
             lines.append("        x = a[l, k, r]")
         lines.append(line)
-    first, second = "\n".join(lines).split("\n\n")
-    from gridstride import _types
-
+    text = "\n".join(lines)
+    if rank == 2:
+        text = text.replace("[l, k, r]", "[l, k]")
+    first, second = text.split("\n\n")
     names = {"i64": _types.int64, "min": _elementwise.Builtin("min")}
     names["total"] = _elementwise.device_function("total", first + "\n", {})
     names["put"] = _elementwise.device_function("put", second + "\n", {})
     i64, array = _native.Type.scalar("i64"), _native.Type.array
-    one, other = array(_memory.elem(given), 3), array(_memory.elem(made), 3)
-    sums, walks = _TEXT.strip().split("\n\n")
+    one, other = array(_memory.elem(given), rank), array(_memory.elem(made), rank)
+    texts = _TEXT.strip()
+    if rank == 2:
+        texts = texts.replace("[l, p, r]", "[l, p]").replace("l, p, r =", "l, p =").replace(", r)", ", 0)")
+    sums, walks = texts.split("\n\n")
     return (
         _elementwise.kernel("totals", sums + "\n", names, {"a": one, "out": other, "piece": i64, "extent": i64}),
         _elementwise.kernel(
@@ -97,16 +102,22 @@ def _run(name: str, source: Any, out: Any, ignores_nan: bool) -> None:
     pieces = max(1, min(-(-extent // 512), 65536 // (left * right) or 1))
     piece = -(-extent // pieces)
     pieces = -(-extent // piece)
-    totals, walk = _kernels(name, source._dtype, out._dtype, ignores_nan)
-    before = _array.fresh(out._dtype, (left, pieces, right))
+    rank = 2 if right == 1 else 3
+    totals, walk = _kernels(name, source._dtype, out._dtype, ignores_nan, rank)
+    shape = (left, pieces, right)
+    before = _array.fresh(out._dtype, shape)
     _creation.copyto(before, 0 if name == "add" else 1, "unsafe")
+
+    def seen(one: Any) -> Any:
+        return _array.view(one, one._memory[..., 0]) if rank == 2 else one
+
     if pieces > 1:
-        found = _array.fresh(out._dtype, (left, pieces, right))
-        _elementwise.launch(totals, (left, pieces, right), [source, found, piece, extent])
-        summed = _array.fresh(out._dtype, found._shape)
+        found = _array.fresh(out._dtype, shape)
+        _elementwise.launch(totals, shape[:rank], [seen(source), seen(found), piece, extent])
+        summed = _array.fresh(out._dtype, shape)
         _run(name, found, summed, False)
         before[:, 1:] = summed[:, :-1]
-    _elementwise.launch(walk, (left, pieces, right), [source, before, out, piece, extent])
+    _elementwise.launch(walk, shape[:rank], [seen(source), seen(before), seen(out), piece, extent])
 
 
 def _accumulated(name: str, a: Any, axis: Any, dtype: Any, out: Any, ignores_nan: bool = False) -> Any:
@@ -150,54 +161,31 @@ def of_ufunc(name: str, array: Any, axis: int, dtype: Any, out: Any) -> Any:
     return _accumulated(name, array, axis, dtype, out)
 
 
-_SELECT = """
-def select(mask, before, out, piece, extent):
-    p = tid()
-    first = piece * i64(p)
-    put(mask, before[p], out, first, min(first + piece, extent))
-"""
-_SELECT_CORE = """
-def put(mask, at, out, k, end):
-    while k < end:
-        if mask[k]:
-            out[at] = k
-            at += 1
-        k += 1
-    return 0
-"""
-
-
 @cache
 def _select_kernel() -> Any:
-    from gridstride import _types
-
-    names = {"i64": _types.int64, "min": _elementwise.Builtin("min")}
-    names["put"] = _elementwise.device_function("put", _SELECT_CORE, {})
     i64, array = _native.Type.scalar("i64"), _native.Type.array
-    mask, numbers = array(_memory.elem(_elementwise.BOOL), 1), array(i64, 1)
-    types = {"mask": mask, "before": numbers, "out": numbers, "piece": i64, "extent": i64}
+    types = {"mask": array(_memory.elem(_elementwise.BOOL), 1), "count": array(i64, 1), "out": array(i64, 1)}
+    names = {"i64": _types.int64}
     return _elementwise.kernel("select", _SELECT, names, types)
+
+
+# The running count says where each of what is selected goes.
+_SELECT = """
+def select(mask, count, out):
+    i = tid()
+    if mask[i]:
+        out[count[i] - i64(1)] = i64(i)
+"""
 
 
 def selected(mask: Any) -> Any:
     """The places of the elements of a one-dimensional array of bools that are true."""
-    extent = mask.size
-    if not extent:
+    if not mask.size:
         return _array.fresh(_I64, (0,))
-    pieces = max(1, min(-(-extent // 256), 65536))
-    piece = -(-extent // pieces)
-    pieces = -(-extent // piece)
-    totals, _ = _kernels("add", mask._dtype, _I64, False)
-    found = _array.fresh(_I64, (1, pieces, 1))
-    memory = mask._memory.reshape(1, extent, 1)
-    _elementwise.launch(totals, (1, pieces, 1), [_array.view(mask, memory), found, piece, extent])
-    summed = _array.fresh(_I64, (1, pieces, 1))
-    _run("add", found, summed, False)
-    count = int(summed[0, -1, 0])
-    out = _array.fresh(_I64, (count,))
-    if count:
-        before = summed.reshape(-1) - found.reshape(-1)
-        _elementwise.launch(_select_kernel(), pieces, [mask, before, out, piece, extent])
+    count = scan("add", mask, 0, _I64)
+    out = _array.fresh(_I64, (int(count[-1]),))
+    if out.size:
+        _elementwise.launch(_select_kernel(), mask.size, [mask, count, out])
     return out
 
 

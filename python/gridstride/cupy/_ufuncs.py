@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gridstride import _native
-from gridstride.cupy import _array, _elementwise, _layout, _ufunc_functions, _ufunc_table
+from gridstride.cupy import _array, _dispatch, _elementwise, _layout, _ufunc_functions, _ufunc_table
 from gridstride.cupy._elementwise import BOOL, Body
 
 _PYTHON = (bool, int, float, complex)
@@ -76,6 +76,8 @@ class ufunc:
         self.types = [one for one in self.numpy.types if not set(one) & set("gGOMm")]
         self._plans: dict[Any, _Plan] = {}
         self._bodies: dict[Any, Body] = {}
+        self._table: dict[Any, Any] = {}
+        self.of_two = _dispatch.binary(self._usual, self._table) if self.nin == 2 else None
         self.__doc__ = (self.numpy.__doc__ or "").split("\n\n")[0] + "\n\nComputed by kernels; arguments as `ufunc`."
 
     def __repr__(self) -> str:
@@ -83,16 +85,16 @@ class ufunc:
 
     def __call__(self, *args: Any, out: Any = None, where: Any = True, dtype: Any = None, **options: Any) -> Any:
         if len(args) == 2 == self.nin and out is None and where is True and dtype is None and not options:
-            a, b = args
-            # The usual case at once: arrays of one shape that lie alike.
-            if type(a) is type(b) is _array.ndarray and a._shape == b._shape and a._strides is b._strides is None:
-                plan = self._plans.get((a._dtype, b._dtype))
-                shape = a._shape
-                if plan is not None and len(plan.outputs) == 1 and len(shape) == 1 and shape[0]:
-                    made = _array.fresh(plan.outputs[0], shape)
-                    _elementwise.run(plan.body, args, (made,))
-                    return made
+            return self.of_two(*args)
         return self._general(args, out, where, dtype, **options)
+
+    def _usual(self, a: Any, b: Any, into: Any = None) -> Any:
+        """A call of two operands alone, or one that writes the result over the first."""
+        made = self._general((a, b), into, True, None)
+        values = [one for one in (a, b) if not isinstance(one, _array.ndarray)]
+        if len(values) < 2 and all(type(one) in (int, float) for one in values):
+            _dispatch.note(self._table, (a, b), self._plan([a, b], None).body)
+        return made
 
     def _general(self, args: Any, out: Any, where: Any, dtype: Any, casting: str = "same_kind", **options: Any) -> Any:
         if options:
@@ -123,8 +125,6 @@ class ufunc:
             shapes.append(where._shape)
         outs = self._outputs(plan, arrays, shapes, out, casting)
         operands = [_apart(one, outs) if out is not None else one for one in operands]
-        for one in outs if out is not None else ():
-            _array.before_write(one, f"cupy.{self.name}")
         _elementwise.run(plan.body, operands, outs, None if where is True else where)
         return outs[0] if self.nout == 1 else tuple(outs)
 
