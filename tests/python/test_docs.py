@@ -28,6 +28,7 @@ PAGES = [
     "docs/differences.md",
     "docs/gradients.md",
     "docs/sparse.md",
+    "docs/geometry.md",
 ]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 

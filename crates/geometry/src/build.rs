@@ -33,22 +33,72 @@ const MAX_DEPTH: usize = 62;
 /// Items that are worth a thread.
 const PART: usize = 1 << 12;
 
-/// An item while it is sorted: its bounds, and twice its center.
+/// A box in two registers of four numbers. The fourth of `lower` may be anything.
 #[derive(Clone, Copy)]
-struct Item {
-    bounds: Bounds,
-    center: [f32; 3],
-    id: i32,
+#[repr(C, align(16))]
+struct Wide {
+    lower: [f32; 4],
+    upper: [f32; 4],
 }
+
+impl Wide {
+    const EMPTY: Wide = Wide { lower: [f32::INFINITY; 4], upper: [f32::NEG_INFINITY; 4] };
+
+    /// The smallest box around both. A NaN of the other's is left out.
+    #[inline(always)]
+    fn add(&mut self, other: &Wide) {
+        for k in 0..4 {
+            self.lower[k] = if other.lower[k] < self.lower[k] { other.lower[k] } else { self.lower[k] };
+            self.upper[k] = if other.upper[k] > self.upper[k] { other.upper[k] } else { self.upper[k] };
+        }
+    }
+
+    /// Half of the surface; 0 where it is empty.
+    fn half_area(&self) -> f32 {
+        self.bounds().half_area()
+    }
+
+    fn bounds(&self) -> Bounds {
+        let [[lx, ly, lz, _], [ux, uy, uz, _]] = [self.lower, self.upper];
+        Bounds { lower: [lx, ly, lz], upper: [ux, uy, uz] }
+    }
+}
+
+/// An item while it is sorted: its bounds, with its number's bits in the fourth of `lower`.
+#[derive(Clone, Copy)]
+struct Item(Wide);
 
 /// Items of one subtree with what is known of them.
 struct Range<'a> {
     items: &'a mut [Item],
     /// Place of the first of them among all.
     first: usize,
-    bounds: Bounds,
-    centers: Bounds,
+    around: Around,
     depth: usize,
+}
+
+/// The bounds of items, and of twice their centers.
+#[derive(Clone, Copy)]
+struct Around {
+    bounds: Wide,
+    centers: Wide,
+}
+
+impl Around {
+    const NOTHING: Around = Around { bounds: Wide::EMPTY, centers: Wide::EMPTY };
+
+    #[inline(always)]
+    fn add(&mut self, item: &Item) {
+        self.bounds.add(&item.0);
+        let mut center = item.0.lower;
+        center.iter_mut().zip(item.0.upper).for_each(|(center, upper)| *center += upper);
+        self.centers.add(&Wide { lower: center, upper: center });
+    }
+
+    fn join(&mut self, other: &Around) {
+        self.bounds.add(&other.bounds);
+        self.centers.add(&other.centers);
+    }
 }
 
 /// The first splits of a tree, and subtrees by their number.
@@ -77,8 +127,8 @@ pub fn build(
     let top = match groups {
         None => builder.top(Range::new(&mut items, 0, 0)),
         Some(groups) => {
-            items.sort_by_key(|item| groups[item.id as usize]);
-            let group_of = |item: &Item| groups[item.id as usize];
+            items.sort_by_key(|item| groups[item.id()]);
+            let group_of = |item: &Item| groups[item.id()];
             let parts: Vec<&mut [Item]> = items.chunk_by_mut(|a, b| group_of(a) == group_of(b)).collect();
             let levels = parts.len().next_power_of_two().trailing_zeros() as usize;
             let mut first = 0;
@@ -86,7 +136,7 @@ pub fn build(
             for items in parts {
                 let (group, n) = (group_of(&items[0]), items.len());
                 let range = Range::new(items, first, levels);
-                tops.push((range.bounds, Top::Group(group, Box::new(builder.top(range)))));
+                tops.push((range.around.bounds.bounds(), Top::Group(group, Box::new(builder.top(range)))));
                 first += n;
             }
             joined(tops).1
@@ -105,7 +155,7 @@ pub fn build(
     let mut built = Built::default();
     built.nodes.reserve(nodes.iter().map(|nodes| nodes.len() + 1).sum());
     top.append_to(&mut built, &mut nodes);
-    built.items = items.iter().map(|item| item.id).collect();
+    built.items = items.iter().map(|item| item.id() as i32).collect();
     built
 }
 
@@ -129,14 +179,13 @@ struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    fn top(&mut self, mut range: Range<'a>) -> Top {
+    fn top(&mut self, range: Range<'a>) -> Top {
         if range.items.len() <= self.part.max(self.leaf_size) {
             self.subtrees.push(range);
             return Top::Subtree(self.subtrees.len() - 1);
         }
-        let bounds = range.bounds;
-        let at = range.divide(self.method);
-        let (left, right) = range.split(at);
+        let bounds = range.around.bounds.bounds();
+        let (left, right) = range.divide(self.method, self.leaf_size);
         Top::Split(bounds, Box::new(self.top(left)), Box::new(self.top(right)))
     }
 }
@@ -164,15 +213,14 @@ impl Top {
     }
 }
 
-fn subtree(mut range: Range<'_>, leaf_size: usize, method: Method, nodes: &mut Vec<Node>) {
-    let (bounds, first, n) = (range.bounds, range.first, range.items.len());
+fn subtree(range: Range<'_>, leaf_size: usize, method: Method, nodes: &mut Vec<Node>) {
+    let (bounds, first, n) = (range.around.bounds.bounds(), range.first, range.items.len());
     if n <= leaf_size {
         return nodes.push(Node::new(bounds, Below::Items { first, end: first + n }));
     }
     let at = nodes.len();
     nodes.push(Node::new(bounds, Below::Children { right: 0, skip: 0 }));
-    let middle = range.divide(method);
-    let (left, right) = range.split(middle);
+    let (left, right) = range.divide(method, leaf_size);
     subtree(left, leaf_size, method, nodes);
     let middle = nodes.len();
     subtree(right, leaf_size, method, nodes);
@@ -180,26 +228,33 @@ fn subtree(mut range: Range<'_>, leaf_size: usize, method: Method, nodes: &mut V
 }
 
 impl Item {
-    fn new(lower: [f32; 3], upper: [f32; 3], id: i32) -> Item {
-        Item { bounds: Bounds { lower, upper }, center: [0, 1, 2].map(|k| lower[k] + upper[k]), id }
+    fn new([lx, ly, lz]: [f32; 3], [ux, uy, uz]: [f32; 3], id: u32) -> Item {
+        Item(Wide { lower: [lx, ly, lz, f32::from_bits(id)], upper: [ux, uy, uz, 0.0] })
+    }
+
+    fn id(&self) -> usize {
+        self.0.lower[3].to_bits() as usize
+    }
+
+    /// Twice the center.
+    #[inline(always)]
+    fn center(&self, axis: usize) -> f32 {
+        self.0.lower[axis] + self.0.upper[axis]
     }
 }
 
 impl<'a> Range<'a> {
     fn new(items: &'a mut [Item], first: usize, depth: usize) -> Range<'a> {
-        let (bounds, centers) = around(items);
-        Range { items, first, bounds, centers, depth }
+        let around = around(items);
+        Range { items, first, around, depth }
     }
 
-    fn split(self, at: usize) -> (Range<'a>, Range<'a>) {
-        let (left, right) = self.items.split_at_mut(at);
-        (Range::new(left, self.first, self.depth + 1), Range::new(right, self.first + at, self.depth + 1))
-    }
-
-    /// Reorders the items, and gives how many go to the left: at least one, and not all.
-    fn divide(&mut self, method: Method) -> usize {
-        let n = self.items.len();
-        let extents = [0, 1, 2].map(|k| self.centers.upper[k] - self.centers.lower[k]);
+    /// Reorders the items and divides them in two, of at least one item.
+    fn divide(self, method: Method, leaf_size: usize) -> (Range<'a>, Range<'a>) {
+        let Range { items, first, around, depth } = self;
+        let (n, depth) = (items.len(), depth + 1);
+        let centers = around.centers;
+        let extents = [0, 1, 2].map(|k| centers.upper[k] - centers.lower[k]);
         let axis = if extents[0] >= extents[1] && extents[0] >= extents[2] {
             0
         } else if extents[1] >= extents[2] {
@@ -209,61 +264,76 @@ impl<'a> Range<'a> {
         };
         let is_flat = !(extents[axis] > 0.0 && extents[axis] < f32::INFINITY);
         let levels = n.next_power_of_two().trailing_zeros() as usize;
-        if method == Method::Sah && !is_flat && self.depth + levels < MAX_DEPTH {
-            let bins = Bins::of(self.items, self.centers.lower[axis], extents[axis], axis);
+        // Two full leaves are as good as any two.
+        if method == Method::Sah && n > 2 * leaf_size && !is_flat && depth + levels <= MAX_DEPTH {
+            let n_bins = (n / 2).clamp(4, BINS);
+            let bins = Bins::of(items, centers.lower[axis], n_bins as f32 / extents[axis], axis, n_bins);
             if let Some(last) = bins.best_split() {
-                let (lower, scale) = (bins.lower, bins.scale);
-                return partition(self.items, |item| bin(item.center[axis], lower, scale) <= last);
+                let at = partition(items, |item| bins.place(item) <= last);
+                let (left, right) = items.split_at_mut(at);
+                let [below, above] = bins.sides(last);
+                return (
+                    Range { items: left, first, around: below, depth },
+                    Range { items: right, first: first + at, around: above, depth },
+                );
             }
         }
         if !is_flat {
-            self.items
-                .select_nth_unstable_by(n / 2, |a, b| a.center[axis].total_cmp(&b.center[axis]).then(a.id.cmp(&b.id)));
+            let key = |item: &Item| (item.center(axis), item.id());
+            items.select_nth_unstable_by(n / 2, |a, b| key(a).0.total_cmp(&key(b).0).then(key(a).1.cmp(&key(b).1)));
         }
-        n / 2
+        let (left, right) = items.split_at_mut(n / 2);
+        (Range::new(left, first, depth), Range::new(right, first + n / 2, depth))
     }
 }
 
-/// Bounds of items, and of their centers.
-fn around(items: &[Item]) -> (Bounds, Bounds) {
-    items.iter().fold((Bounds::EMPTY, Bounds::EMPTY), |(bounds, centers), item| {
-        (bounds.union(item.bounds), centers.union(Bounds { lower: item.center, upper: item.center }))
-    })
+fn around(items: &[Item]) -> Around {
+    let mut found = Around::NOTHING;
+    items.iter().for_each(|item| found.add(item));
+    found
 }
 
+/// Items by the place of their centers along an axis.
 struct Bins {
     lower: f32,
     scale: f32,
+    axis: usize,
+    n: usize,
     counts: [usize; BINS],
-    bounds: [Bounds; BINS],
+    around: [Around; BINS],
 }
 
 impl Bins {
-    fn of(items: &[Item], lower: f32, extent: f32, axis: usize) -> Bins {
-        let scale = BINS as f32 / extent;
-        let mut bins = Bins { lower, scale, counts: [0; BINS], bounds: [Bounds::EMPTY; BINS] };
+    fn of(items: &[Item], lower: f32, scale: f32, axis: usize, n: usize) -> Bins {
+        let mut bins = Bins { lower, scale, axis, n, counts: [0; BINS], around: [Around::NOTHING; BINS] };
         for item in items {
-            let k = bin(item.center[axis], lower, scale);
+            let k = bins.place(item);
             bins.counts[k] += 1;
-            bins.bounds[k] = bins.bounds[k].union(item.bounds);
+            bins.around[k].add(item);
         }
         bins
+    }
+
+    /// The last bin takes its upper end, the first what is NaN.
+    #[inline(always)]
+    fn place(&self, item: &Item) -> usize {
+        (((item.center(self.axis) - self.lower) * self.scale) as i32).clamp(0, self.n as i32 - 1) as usize
     }
 
     /// The last bin that goes to the left where that costs least; none where all items are in one bin.
     fn best_split(&self) -> Option<usize> {
         let mut right_costs = [0.0; BINS];
-        let (mut bounds, mut count) = (Bounds::EMPTY, 0);
-        for k in (1..BINS).rev() {
-            bounds = bounds.union(self.bounds[k]);
+        let (mut bounds, mut count) = (Wide::EMPTY, 0);
+        for k in (1..self.n).rev() {
+            bounds.add(&self.around[k].bounds);
             count += self.counts[k];
             right_costs[k - 1] = if count == 0 { f32::NAN } else { bounds.half_area() * count as f32 };
         }
         let mut best = None;
         let mut least = f32::INFINITY;
-        let (mut bounds, mut count) = (Bounds::EMPTY, 0);
-        for (k, right_cost) in right_costs.into_iter().enumerate().take(BINS - 1) {
-            bounds = bounds.union(self.bounds[k]);
+        let (mut bounds, mut count) = (Wide::EMPTY, 0);
+        for (k, right_cost) in right_costs.into_iter().enumerate().take(self.n - 1) {
+            bounds.add(&self.around[k].bounds);
             count += self.counts[k];
             let cost = bounds.half_area() * count as f32 + right_cost;
             if count > 0 && cost < least {
@@ -272,11 +342,15 @@ impl Bins {
         }
         best
     }
-}
 
-/// The bin of a center; the last one takes its upper end, the first what is NaN.
-fn bin(center: f32, lower: f32, scale: f32) -> usize {
-    (((center - lower) * scale) as usize).min(BINS - 1)
+    /// What is around the items up to a bin, and around the others.
+    fn sides(&self, last: usize) -> [Around; 2] {
+        [0..last + 1, last + 1..self.n].map(|bins| {
+            let mut found = Around::NOTHING;
+            self.around[bins].iter().for_each(|one| found.join(one));
+            found
+        })
+    }
 }
 
 /// Moves items that satisfy a predicate to the front, and gives how many they are.

@@ -215,8 +215,7 @@ class Bvh:
         self._record.write(self._tree.values())
 
     def __del__(self) -> None:
-        # At exit the modules that a release needs may be gone.
-        if self.id is not None and records is not None and records.Record is not None:
+        if self.id is not None:
             self._record.release()
 
 

@@ -183,8 +183,7 @@ class HashGrid:
         _launch.launch(kernel, n, inputs, outputs, device=self.device, record_tape=False)
 
     def __del__(self) -> None:
-        # At exit the modules that a release needs may be gone.
-        if self.id is not None and records is not None and records.Record is not None:
+        if self.id is not None:
             self._record.release()
 
 

@@ -8,6 +8,7 @@ made up is in `gridstride/lib/geometry_ids.py`.
 from __future__ import annotations
 
 import ctypes
+import sys
 from typing import Any
 
 from gridstride import _array, _create, _device, _launch, _recorded, _types
@@ -55,7 +56,9 @@ class Record:
         self._value, self._raw = value, raw
 
     def release(self) -> None:
-        """Makes the id one of no object."""
+        """Makes the id one of no object; at exit, where no kernel will run, nothing."""
+        if sys is None or sys.is_finalizing():
+            return
         if self.device.is_capturing:
             _later.append(self)
             return

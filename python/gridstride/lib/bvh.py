@@ -68,24 +68,38 @@ def _do_boxes_meet(a_lower: vec3, a_upper: vec3, b_lower: vec3, b_upper: vec3):
     return is_x and is_y and is_z
 
 
+# How far x is outside of an interval. One instruction each, which `max` with its rule for NaN is not.
+def _outside(x: float, lower: float, upper: float):
+    below = lower - x
+    above = x - upper
+    most = where(below > above, below, above)
+    return where(most > 0.0, most, 0.0)
+
+
 def _distance_sq_to_box(p: vec3, lower: vec3, upper: vec3):
-    x = max(max(lower[0] - p[0], p[0] - upper[0]), 0.0)
-    y = max(max(lower[1] - p[1], p[1] - upper[1]), 0.0)
-    z = max(max(lower[2] - p[2], p[2] - upper[2]), 0.0)
+    x = _outside(p[0], lower[0], upper[0])
+    y = _outside(p[1], lower[1], upper[1])
+    z = _outside(p[2], lower[2], upper[2])
     return x * x + y * y + z * z
 
 
-# Where a line enters a box, and where it leaves it; the latter is before the former where it misses the box. `rcp` is
-# one over the direction. Along a plane of the box 0 * inf is no bound, as `min` and `max` leave a NaN out; rounding may
-# not lose a hit.
-def _through_box(start: vec3, rcp: vec3, lower: vec3, upper: vec3):
+# Where a ray enters a box, and where it leaves it or ends; the latter is before the former where it misses the box.
+# `rcp` is one over the direction. Along a plane of the box 0 * inf is no bound: a NaN is neither more nor less than the
+# bound before. Rounding may not lose a hit.
+def _through_box(start: vec3, rcp: vec3, lower: vec3, upper: vec3, first: float, last: float):
     x0 = (where(rcp[0] >= 0.0, lower[0], upper[0]) - start[0]) * rcp[0]
-    x1 = (where(rcp[0] >= 0.0, upper[0], lower[0]) - start[0]) * rcp[0]
     y0 = (where(rcp[1] >= 0.0, lower[1], upper[1]) - start[1]) * rcp[1]
-    y1 = (where(rcp[1] >= 0.0, upper[1], lower[1]) - start[1]) * rcp[1]
     z0 = (where(rcp[2] >= 0.0, lower[2], upper[2]) - start[2]) * rcp[2]
-    z1 = (where(rcp[2] >= 0.0, upper[2], lower[2]) - start[2]) * rcp[2]
-    return max(max(x0, y0), z0), min(min(x1, y1), z1) * 1.0000004
+    enter = where(x0 > first, x0, first)
+    enter = where(y0 > enter, y0, enter)
+    enter = where(z0 > enter, z0, enter)
+    x1 = (where(rcp[0] >= 0.0, upper[0], lower[0]) - start[0]) * rcp[0] * 1.0000004
+    y1 = (where(rcp[1] >= 0.0, upper[1], lower[1]) - start[1]) * rcp[1] * 1.0000004
+    z1 = (where(rcp[2] >= 0.0, upper[2], lower[2]) - start[2]) * rcp[2] * 1.0000004
+    leave = where(x1 < last, x1, last)
+    leave = where(y1 < leave, y1, leave)
+    leave = where(z1 < leave, z1, leave)
+    return enter, leave
 
 
 def _is_in_query(query: BvhQuery, lower: vec3, upper: vec3, max_dist: float):
@@ -94,7 +108,7 @@ def _is_in_query(query: BvhQuery, lower: vec3, upper: vec3, max_dist: float):
     if query.kind == 3:
         return _distance_sq_to_box(query.a, lower, upper) <= query.radius * query.radius
     r = vec3(query.radius, query.radius, query.radius)
-    enter, leave = _through_box(query.a, query.b, lower - r, upper + r)
+    enter, leave = _through_box(query.a, query.b, lower - r, upper + r, -3.4028235e38, 3.4028235e38)
     is_near = enter < max_dist or max_dist >= 3.4028235e38 or (query.kind == 2 and enter == max_dist)
     return leave >= enter and leave >= 0.0 and is_near
 

@@ -44,11 +44,13 @@ def _nearest_face(mesh: _Mesh, p: vec3, max_dist: float):
             to_left = _distance_sq_to_box(p, left.lower, left.upper)
             to_right = _distance_sq_to_box(p, right.lower, right.upper)
             is_left_first = to_left <= to_right
-            if min(to_left, to_right) < best_sq:
+            nearer = where(is_left_first, to_left, to_right)
+            farther = where(is_left_first, to_right, to_left)
+            if nearer < best_sq:
                 next = where(is_left_first, index + 1, node.first)
-            if max(to_left, to_right) < best_sq:
+            if farther < best_sq:
                 waiting[n_waiting] = where(is_left_first, node.first, index + 1)
-                apart[n_waiting] = max(to_left, to_right)
+                apart[n_waiting] = farther
                 n_waiting += 1
         while next < 0 and n_waiting > 0:
             n_waiting -= 1

@@ -49,16 +49,16 @@ def _nearest_hit(mesh: _Mesh, start: vec3, dir: vec3, max_t: float, root: int):
         else:
             left = nodes[index + 1]
             right = nodes[node.first]
-            enter_left, leave_left = _through_box(start, rcp, left.lower, left.upper)
-            enter_right, leave_right = _through_box(start, rcp, right.lower, right.upper)
-            is_left = leave_left >= max(enter_left, 0.0) and enter_left < best_t
-            is_right = leave_right >= max(enter_right, 0.0) and enter_right < best_t
+            enter_left, leave_left = _through_box(start, rcp, left.lower, left.upper, 0.0, best_t)
+            enter_right, leave_right = _through_box(start, rcp, right.lower, right.upper, 0.0, best_t)
+            is_left = enter_left <= leave_left
+            is_right = enter_right <= leave_right
             is_left_first = is_left and (not is_right or enter_left <= enter_right)
             if is_left or is_right:
                 next = where(is_left_first, index + 1, node.first)
             if is_left and is_right:
                 waiting[n_waiting] = where(is_left_first, node.first, index + 1)
-                enters[n_waiting] = max(enter_left, enter_right)
+                enters[n_waiting] = where(is_left_first, enter_right, enter_left)
                 n_waiting += 1
         while next < 0 and n_waiting > 0:
             n_waiting -= 1
@@ -113,8 +113,8 @@ def _count_hits(mesh: _Mesh, start: vec3, dir: vec3, max_t: float, most: int, ro
     index = query.node
     while index < query.last and n < most:
         node = query.bvh.nodes[index]
-        enter, leave = _through_box(start, query.b, node.lower, node.upper)
-        is_met = leave >= max(enter, 0.0) and enter < max_t
+        enter, leave = _through_box(start, query.b, node.lower, node.upper, 0.0, max_t)
+        is_met = enter <= leave
         if node.end >= 0:
             index = where(is_met, index + 1, node.end)
         else:
