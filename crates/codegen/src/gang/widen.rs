@@ -217,6 +217,13 @@ impl Walk<'_> {
         self.func.insts.iter().any(|inst| inst.operands.iter().any(|operand| results.contains(operand)))
     }
 
+    /// Scalars of a lane that an instruction computes, loads or stores.
+    fn n_scalars(&self, id: InstId) -> u64 {
+        let inst = self.func.inst(id);
+        let value = if inst.op == Op::Store { inst.operands.last() } else { inst.results.first() };
+        value.map_or(1, |&value| self.func.ty(value).n_leaves().max(1) as u64)
+    }
+
     fn count(&mut self, id: InstId, place: &Place) -> Result<(), Reason> {
         let inst = self.func.inst(id);
         let weight = 8u64.pow(place.depth.min(4));
@@ -225,14 +232,14 @@ impl Walk<'_> {
         if varies && inst.regions.is_empty() {
             let is_float = inst.results.first().and_then(|&x| self.func.ty(x).element()).is_some_and(Scalar::is_float);
             let divides = is_float && matches!(inst.op, Op::Div | Op::Sqrt);
-            self.n_wide += weight * if divides { DIVIDES } else { 1 };
+            self.n_wide += weight * self.n_scalars(id) * if divides { DIVIDES } else { 1 };
         }
         if !matches!(inst.op, Op::Load | Op::Store | Op::Atomic | Op::AtomicCas)
             || !is_gather(self.func, self.uniformity, id)
         {
             return Ok(());
         }
-        self.n_gathers += weight;
+        self.n_gathers += weight * self.n_scalars(id);
         self.worst = self.worst.or(Some(id));
         let Some(divergent) = place.divergent_loop else { return Ok(()) };
         let is_fair = match self.gathers {
@@ -365,6 +372,30 @@ mod tests {
         assert_eq!(check(&body("div"), Gathers::Slow), Ok(()));
         let reason = check(&body("add"), Gathers::Slow).expect_err("stays scalar");
         assert!(reason.text.contains("would be gathers"), "{reason:?}");
+    }
+
+    #[test]
+    fn a_gathered_vector_is_as_many_gathers_as_it_has_scalars() {
+        let text = |elem: &str, size: &str| {
+            format!(
+                "kernel @spring(v0: array<i32, 1>, v1: array<{elem}, 1>, v2: array<f32, 1>) {{
+                   v3: i64 = tid 0
+                   v4: i32 = load v0[v3]
+                   v5: i64 = cast v4
+                   v6: {elem} = load v1[v5]
+                   v7: f32 = {size}
+                   v8: f32 = sqrt v7
+                   store v2[v5], v8
+                   return
+                 }}"
+            )
+        };
+        let fits = |elem, size| {
+            let module = ir::parse::parse_module(&text(elem, size)).unwrap_or_else(|error| panic!("{error:?}"));
+            let func = &module.funcs[0];
+            can_widen(func, &analysis::uniformity(func, 0), Some(Gathers::Slow)).is_ok()
+        };
+        assert!(fits("f32", "mul v6, v6") && !fits("vec<f32, 4>", "dot v6, v6"));
     }
 
     #[test]
