@@ -73,9 +73,11 @@ conformance-numba: dev
 conformance-quick: dev
 	$(BIN)/python tests/conformance/run.py --quick
 
-# Gridstride on the CPU beside C and what is installed of Warp, Numba, Taichi and NumPy: figures and ratios.
+# Gridstride on the CPU beside C and what is installed of Warp, Numba, Taichi and NumPy: figures and ratios. SUITE=untuned
+# for kernels that nobody tuned the compiler for.
+SUITE ?= run
 bench-cpu: dev
-	$(BIN)/python benches/cpu/run.py $(BENCH)
+	$(BIN)/python benches/cpu/$(SUITE).py $(BENCH)
 
 # Random programs, every way they can run, compared bit by bit for so many seconds.
 FUZZ_SECONDS ?= 600

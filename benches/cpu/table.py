@@ -17,11 +17,21 @@ NAMES = {
     "segments": "segmented sum, 10^6 of 0 to 32",
     "nbody": "N-body 10^4, array of vec3",
     "lattice": "lattice Boltzmann D3Q19, 96³",
+    "sph": "SPH density by cell lists, 2·10^5",
+    "spmv": "sparse matrix times vector, 4 to 27 a row",
+    "mandelbrot": "Mandelbrot set, 2048²",
+    "warp": "image turned, bilinear, 2048²",
+    "fdtd": "FDTD, electric field, 128³",
+    "springs": "springs of a cloth, atomics",
+    "rotations": "quaternions integrated, 10^6",
+    "histogram": "histogram, 10^7 into 256",
+    "shadow": "rays and 128 spheres, first hit",
+    "tridiagonal": "tridiagonal systems of 32 unknowns",
+    "convolution": "convolution 5x5, clamped, 2048²",
 }
 COLUMNS = ["C", "C by hand", "C fast math", "Gridstride", "Gridstride fast math", "Warp", "Numba", "Taichi", "NumPy"]
 HEADINGS = {"Gridstride": "here", "Gridstride fast math": "here, fast math", "C fast math": "C, fast math"}
 PEERS = ["Warp", "Numba", "Taichi", "NumPy"]
-WIDEST = {"avx512f": "AVX-512", "avx2": "AVX2", "sse2": "SSE2"}
 
 
 def shown(figure):
@@ -66,30 +76,27 @@ RATIOS = {
 }
 
 
-def ratios(machines):
-    headings, cells = [], {work: [] for results in machines.values() for work in results["works"]}
+def ratios(results):
+    works = results["works"]
+    headings, cells = [], {work: [] for work in works}
     for ratio, (ours, theirs) in RATIOS.items():
-        for machine, results in machines.items():
-            of = {}
-            for work, rows in results["works"].items():
-                our, their = best(rows, *ours), best(rows, *theirs)
-                if our and their:
-                    of[work] = f"{our / their:.2f}"
-            if of:
-                headings.append(f"{ratio}, {machine}" if len(machines) > 1 else ratio)
-                for work, row in cells.items():
-                    row.append(of.get(work, ""))
+        of = {}
+        for work, rows in works.items():
+            our, their = best(rows, *ours), best(rows, *theirs)
+            if our and their:
+                of[work] = f"{our / their:.2f}"
+        if of:
+            headings.append(ratio)
+            for work, row in cells.items():
+                row.append(of.get(work, ""))
     table(headings, [(NAMES[work], row) for work, row in cells.items()])
 
 
 def main():
-    machines = {}
     for path in sys.argv[1:]:
         results = json.loads(Path(path).read_text())
-        machines[WIDEST.get(results["machine"].split(", ")[-1], path)] = results
-    for results in machines.values():
         figures(results)
-    ratios(machines)
+        ratios(results)
 
 
 if __name__ == "__main__":
