@@ -81,7 +81,6 @@ fn generate(
     let object = timed(Phase::Generated, || codegen::compile(code, unit.kernel, &special.options()))?;
     if let Some(disk) = disk {
         disk.write(key, &object);
-        unit.write_summary(disk);
     }
     Ok(object)
 }

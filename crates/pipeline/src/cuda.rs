@@ -128,7 +128,6 @@ pub fn load_cuda(
             let (facts, image) = generate(unit, &options, special.tuning.max_registers, device, linked)?;
             if let Some(disk) = disk {
                 disk.write(&key, &facts.pack(&image));
-                unit.write_summary(disk);
             }
             timed(Phase::Loaded, || facts.load(device, &image, keeps_image))?
         }

@@ -168,26 +168,24 @@ impl Unit {
     /// What the optimized kernel does, from the disk where it is there.
     pub fn summary(&self) -> &Summary {
         self.summary.get_or_init(|| {
-            let known = self.disk.get().and_then(|disk| disk.read(&self.summary_key()));
-            let known = known.and_then(|entry| Summary::unpack(&entry));
-            known.unwrap_or_else(|| Summary::of(self.module().func(self.kernel), self.source.launch_rank))
+            let (disk, key) = (self.disk.get(), Key::new(&[self.key.as_bytes(), b"summary"]));
+            let entry = disk.and_then(|disk| disk.read(&key));
+            if let Some(known) = entry.and_then(|entry| Summary::unpack(&entry)) {
+                return known;
+            }
+            let made = Summary::of(self.module().func(self.kernel), self.source.launch_rank);
+            if let Some(disk) = disk {
+                disk.write(&key, &made.pack());
+            }
+            made
         })
     }
 
-    /// Lets the summary be found on disk.
+    /// Says where on disk the summary is found, and kept.
     pub fn look_in(&self, disk: Option<&DiskCache>) {
         if let Some(disk) = disk {
             self.disk.get_or_init(|| disk.clone());
         }
-    }
-
-    /// Lets later processes find the summary.
-    pub(crate) fn write_summary(&self, disk: &DiskCache) {
-        disk.write(&self.summary_key(), &self.summary().pack());
-    }
-
-    fn summary_key(&self) -> Key {
-        Key::new(&[self.key.as_bytes(), b"summary"])
     }
 
     /// A place that a failed check names.
