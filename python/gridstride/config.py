@@ -73,8 +73,8 @@ compile_time_trace: bool = False
 cpu_compiler_flags: str | None = None
 cuda_output: str | None = None
 deterministic: DeterministicMode = DeterministicMode.NOT_GUARANTEED
-"""Other than `NOT_GUARANTEED`: what atomics leave is the same in every run. Kernels for which that takes it run their
-threads in order on one core of the CPU, and are refused on a GPU."""
+"""Other than `NOT_GUARANTEED`: what atomics leave is the same in every run. Kernels whose atomics depend on the
+order of the threads run in order on one core of the CPU, and are refused on a GPU."""
 deterministic_debug: bool = False
 deterministic_max_records: int | None = None
 enable_graph_capture_module_load_by_default: bool = True

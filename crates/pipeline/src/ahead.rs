@@ -91,6 +91,7 @@ fn usual(unit: &Unit, rank: u32, sm: u32) -> Vec<CudaSpecialization> {
         strided: false,
         few_threads: false,
         summed: 0,
+        in_order: false,
         max_threads: 0,
         tuning: CudaTuning::default(),
     });

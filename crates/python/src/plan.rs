@@ -24,9 +24,14 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-/// Why a GPU refuses a kernel whose launches shall be deterministic.
-const NO_ORDER: &str = "on a GPU the order of its threads decides what its atomics leave. Deterministic are atomics on \
-                        integers, minima and maxima, where nobody uses what they give; on device='cpu' all are";
+/// A GPU cannot run a kernel whose launches shall be deterministic.
+pub(crate) fn no_order(kernel: &str) -> PyErr {
+    PyNotImplementedError::new_err(format!(
+        "kernel `{kernel}`: on a GPU the order of its threads decides what its atomics leave. Deterministic are atomics on \
+         integers, minima and maxima, and sums of floats at places that are the same for all threads, in arrays that are \
+         used for nothing else and share memory with no other, where nobody uses what they give; on device='cpu' all are"
+    ))
+}
 
 type Outcome<T> = Result<Arc<T>, Arc<Failure>>;
 
@@ -325,9 +330,6 @@ impl Variants {
             return outcome.clone().map_err(|failure| failure.raise(py));
         }
         let unit = self.unit(kernel, types, key)?;
-        if key.options.in_order && (unit.summary().depends_on_order || unit.summary().sums.is_some()) {
-            return Err(PyNotImplementedError::new_err(format!("kernel `{}`: {NO_ORDER}", kernel.get().name)));
-        }
         let disk = disk_cache(py, options)?;
         let device = crate::cuda::device(cuda.ordinal)?;
         let special = CudaSpecialization {
@@ -338,8 +340,13 @@ impl Variants {
             few_threads: cuda.has_few_threads,
             summed: cuda.summed,
             max_threads: cuda.block,
+            in_order: key.options.in_order && unit.summary().sums.is_some(),
             tuning: cuda.tuning,
         };
+        let kept = if special.in_order { pipeline::grid_sums(&unit, special) } else { Vec::new() };
+        if key.options.in_order && (unit.summary().depends_on_order || special.in_order && kept.is_empty()) {
+            return Err(no_order(&kernel.get().name));
+        }
         let linked = self.linked_with(py, key);
         let inputs = external::inputs(py, &linked, device.properties.sm)?;
         if cuda.has_few_threads && !pipeline::jams(&unit, special, device.properties.sm, disk.as_ref()) {
@@ -355,7 +362,7 @@ impl Variants {
         let outcome = match py.detach(|| external::with_linked(&inputs, sm, load)) {
             Ok(code) => {
                 let code = external::set_up(kernel, types, &linked, code)?;
-                Ok(Arc::new(CudaReady::new(kernel.get(), unit, code, cuda.summed)))
+                Ok(Arc::new(CudaReady::new(kernel.get(), unit, code, cuda.summed, kept)))
             }
             Err(CudaError::Code(error)) => Err(Arc::new(Failure::new(name, error.to_string()))),
             // Not the kernel's fault: the next launch tries again.

@@ -17,11 +17,13 @@
 //! Several indices at a time read what they need before any of them writes, so that reads are on their way together.
 
 mod emit;
+mod in_grid;
 
 use crate::Changed;
 use crate::exits::{all, is_loop};
 use crate::unify_returns;
 use emit::Emit;
+pub use in_grid::{grid_sums, sum_in_grid};
 use ir::op::Effect;
 use ir::{AtomicOp, Attr, Function, FunctionKind, Inst, InstId, LeafKind, Op, Scalar, Type, Value};
 
@@ -38,16 +40,22 @@ pub fn capacity(elem: Type, n: usize) -> u64 {
 
 /// The parameters that may be summed up in blocks, where they are small.
 pub fn summed_arrays(func: &Function) -> Vec<usize> {
-    let hides_an_array = |ty: Type| !ty.is_array() && ty.leaves().iter().any(|leaf| leaf.kind == LeafKind::Pointer);
-    if func.kind != FunctionKind::Kernel || func.params.iter().any(|param| hides_an_array(param.ty)) {
+    if !may_sum(func) {
         return Vec::new();
     }
     let insts = all(func, func.body, |_| true);
-    if !insts.iter().any(|&id| func.inst(id).op == Op::Atomic) || !insts.iter().all(|&id| is_free(func, id)) {
-        return Vec::new();
-    }
     let params = &func.region(func.body).params;
     (0..params.len()).filter(|&param| Sum::of(func, &insts, param).is_some()).collect()
+}
+
+/// Whether threads of a kernel may take several indices each, and what they add be kept for later.
+fn may_sum(func: &Function) -> bool {
+    let hides_an_array = |ty: Type| !ty.is_array() && ty.leaves().iter().any(|leaf| leaf.kind == LeafKind::Pointer);
+    if func.kind != FunctionKind::Kernel || func.params.iter().any(|param| hides_an_array(param.ty)) {
+        return false;
+    }
+    let insts = all(func, func.body, |_| true);
+    insts.iter().any(|&id| func.inst(id).op == Op::Atomic) && insts.iter().all(|&id| is_free(func, id))
 }
 
 /// Those of [`summed_arrays`] whose sums are the same in any order and begin at 0, and the operation.

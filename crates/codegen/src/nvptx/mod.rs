@@ -87,6 +87,9 @@ pub struct PtxOptions {
     pub is_unoptimized: bool,
     /// It is made a function that others call: the first argument is memory of the thread, for the result.
     pub is_function: bool,
+    /// What all threads add up is added in an order of its own: the kernel takes more arguments then
+    /// (`transform::sum_in_grid`).
+    pub in_order: bool,
 }
 
 impl Default for PtxOptions {
@@ -108,6 +111,7 @@ impl Default for PtxOptions {
             variant: None,
             is_unoptimized: false,
             is_function: false,
+            in_order: false,
         }
     }
 }

@@ -58,6 +58,9 @@ pub(super) const STEPS: [Step; 12] = [
     Step { run: sum_in_warps, says: Says::Nothing },
 ];
 
+/// In place of the others, for kernels whose sums are to be the same in every run.
+const SUM_IN_GRID: Step = Step { run: sum_in_grid, says: Says::SumsInBlocks };
+
 /// The module for a GPU.
 pub(super) struct Prepared {
     pub module: Module,
@@ -72,6 +75,10 @@ pub(super) fn prepare(module: &Module, kernel: FuncRef, options: &PtxOptions) ->
     let target = Target { options, fast_math: module.fast_math };
     let func = prepared.module.funcs.get_mut(kernel.index()).filter(|func| !crate::x86::is_deep(func));
     let Some(func) = func else { return prepared };
+    if SUM_IN_GRID.apply(func, &target) {
+        prepared.is_resident = true;
+        return prepared;
+    }
     for step in &STEPS {
         if step.apply(func, &target) {
             match step.says {
@@ -128,6 +135,11 @@ fn jam(func: &mut Function, target: &Target) -> Changed {
 
 fn batch_reads(func: &mut Function, target: &Target) -> Changed {
     transform::batch_reads(func, !target.fast_math && exact::is_checked(target.options.sm))
+}
+
+fn sum_in_grid(func: &mut Function, target: &Target) -> Changed {
+    let options = target.options;
+    if options.in_order { transform::sum_in_grid(func, options.rank, options.max_threads) } else { Changed(false) }
 }
 
 fn sum_in_blocks(func: &mut Function, target: &Target) -> Changed {

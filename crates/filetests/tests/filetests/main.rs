@@ -1,6 +1,7 @@
 //! Every file of tests/filetests, and random modules through the passes and the CPU.
 
 mod gradients;
+mod grid_sums;
 mod lanes;
 mod launch_sums;
 mod random;

@@ -111,11 +111,15 @@ fn every_filetest_assembles() {
             let even = path.len() % 2 == 0;
             let (contiguous, aligned) = (even, even);
             let options = PtxOptions { sm, rank: 4, strided: even, contiguous, aligned, ..PtxOptions::default() };
-            let result = ptx::compile(module, *kernel, &options)
-                .and_then(|text| assemble(&ptxas, sm, &text).map_err(|message| format!("{message}\n{text}")));
-            if let Err(message) = result {
-                let name = &module.func(*kernel).name;
-                failures.lock().unwrap().push(format!("{path}: @{name} for sm_{sm}: {message}"));
+            let has_sums = !transform::grid_sums(module.func(*kernel), options.max_threads).is_empty();
+            for in_order in [false, true].into_iter().filter(|&in_order| has_sums || !in_order) {
+                let options = PtxOptions { in_order, ..options };
+                let result = ptx::compile(module, *kernel, &options)
+                    .and_then(|text| assemble(&ptxas, sm, &text).map_err(|message| format!("{message}\n{text}")));
+                if let Err(message) = result {
+                    let name = &module.func(*kernel).name;
+                    failures.lock().unwrap().push(format!("{path}: @{name} for sm_{sm}: {message}"));
+                }
             }
         }
     };

@@ -3,6 +3,7 @@
 //! A launch returns when the driver has it. Checks that fail write a record, which is read when something has waited for
 //! the device; the launch's kernel, arguments and shape are kept until then.
 
+use super::grid_sums::GridSums;
 use super::summed::summed;
 use super::{CudaStream, device, order, raised};
 use crate::block_fault::block_fault;
@@ -11,7 +12,7 @@ use crate::fault::{Launched, fault_error};
 use crate::function::Kernel;
 use crate::launch::{Grid, Prepared};
 use crate::pack::Signature;
-use crate::plan::{CudaKey, UnitKey};
+use crate::plan::{CudaKey, UnitKey, no_order};
 use crate::state::{self, VERIFIES};
 use crate::tape;
 use pipeline::{CudaCode, Unit};
@@ -28,13 +29,15 @@ pub(crate) struct CudaReady {
     pub(crate) code: Arc<CudaCode>,
     /// Which arrays its blocks sum up: `CudaKey::summed`.
     summed: u64,
+    /// Bytes of what its blocks keep of each sum, where the sums are the same in every run.
+    kept: Vec<u64>,
     /// The kernel's name, kept for good: messages may need it when the kernel is gone.
     name: &'static String,
 }
 
 impl CudaReady {
-    pub(crate) fn new(kernel: &Kernel, unit: Arc<Unit>, code: Arc<CudaCode>, summed: u64) -> CudaReady {
-        CudaReady { unit, code, summed, name: Box::leak(Box::new(kernel.name.clone())) }
+    pub(crate) fn new(kernel: &Kernel, unit: Arc<Unit>, code: Arc<CudaCode>, summed: u64, kept: Vec<u64>) -> CudaReady {
+        CudaReady { unit, code, summed, kept, name: Box::leak(Box::new(kernel.name.clone())) }
     }
 
     /// Whether a launch needs no other code.
@@ -147,16 +150,32 @@ pub(crate) fn submit(
         true => note_pending(py, ready, signature, words, grid.rank, None, queue)?,
         false => 0,
     };
-    let given = Given { args: words, bounds: &grid.bounds.extents, fault };
+    let sums = match &ready.kept[..] {
+        [] => None,
+        // SAFETY: the arguments were packed for this code.
+        _ if ready
+            .unit
+            .summary()
+            .sums
+            .as_ref()
+            .is_some_and(|sums| !unsafe { sums.are_apart(words.as_ptr().cast()) }) =>
+        {
+            return Err(no_order(ready.name));
+        }
+        sizes => Some(GridSums::new(words, sizes, shape.grid[0], queue).map_err(raised)?),
+    };
+    let args = sums.as_ref().map_or(words, |sums| &sums.words);
+    let given = Given { args, bounds: &grid.bounds.extents, fault };
     // SAFETY: the arguments were packed for the signature that this code was compiled for. The memory that they point
     // to is freed in the order of streams, after the launch.
     let result = unsafe {
-        if queue.is_plain {
+        if queue.is_plain && sums.is_none() {
             code.kernel.launch_again(queue.stream, &shape, &given)
         } else {
             code.kernel.launch(queue.stream, &shape, &given)
         }
     };
+    sums.map_or(Ok(()), |sums| sums.give_back(py))?;
     sent(py, ready, queue, result)
 }
 

@@ -5,6 +5,7 @@
 
 mod dlpack;
 mod graph;
+mod grid_sums;
 mod launch;
 mod memory;
 mod stream;

@@ -16,7 +16,7 @@ struct Place {
 }
 
 pub(super) struct Emit<'f> {
-    b: Builder<'f>,
+    pub(super) b: Builder<'f>,
     rank: u32,
     /// Threads along each dimension of the launch.
     extents: Vec<Value>,
@@ -60,7 +60,7 @@ impl<'f> Emit<'f> {
         self.b.ret(&[]);
     }
 
-    fn number(&mut self, value: i128) -> Value {
+    pub(super) fn number(&mut self, value: i128) -> Value {
         self.b.int(Scalar::I64, value)
     }
 
@@ -120,10 +120,10 @@ impl<'f> Emit<'f> {
     }
 
     /// Whether bits differ.
-    fn differs(&mut self, x: Value, y: Value) -> Value {
-        let bits = Type::scalar(Scalar::U32);
+    pub(super) fn differs(&mut self, x: Value, y: Value) -> Value {
         let [x, y] = [x, y].map(|value| match self.b.ty(value).as_scalar() {
-            Some(Scalar::F32) => self.b.push1(Op::Bitcast, &[value], Attr::None, bits),
+            Some(Scalar::F32) => self.b.push1(Op::Bitcast, &[value], Attr::None, Type::scalar(Scalar::U32)),
+            Some(Scalar::F64) => self.b.push1(Op::Bitcast, &[value], Attr::None, Type::scalar(Scalar::U64)),
             _ => value,
         });
         self.b.compare(Op::Ne, x, y)
@@ -132,7 +132,7 @@ impl<'f> Emit<'f> {
     // ---- loops
 
     /// A loop from `first` to before `end`.
-    fn walk(&mut self, first: Value, end: Value, step: Value, fill: impl FnOnce(&mut Self, Value)) {
+    pub(super) fn walk(&mut self, first: Value, end: Value, step: Value, fill: impl FnOnce(&mut Self, Value)) {
         let body = self.b.func.add_region(&[Type::i64()]);
         let at = self.b.region_param(body, 0);
         let around = self.b.enter(body);
@@ -150,7 +150,7 @@ impl<'f> Emit<'f> {
     }
 
     /// `if condition { fill }`; else the loop around ends with what `leaves` says, if it does.
-    fn branch(&mut self, condition: Value, fill: impl FnOnce(&mut Self), leaves: Option<&[Value]>) {
+    pub(super) fn branch(&mut self, condition: Value, fill: impl FnOnce(&mut Self), leaves: Option<&[Value]>) {
         let (then, other) = (self.b.func.add_region(&[]), self.b.func.add_region(&[]));
         let around = self.b.enter(then);
         fill(self);
@@ -165,7 +165,7 @@ impl<'f> Emit<'f> {
     }
 
     /// What the kernel does for all threads of the launch.
-    fn threads(&mut self, thread: Value, n_threads: Value, n_at_a_time: usize) {
+    pub(super) fn threads(&mut self, thread: Value, n_threads: Value, n_at_a_time: usize) {
         let (block, n_blocks) = (position(&mut self.b, Op::BlockIndex, 0), position(&mut self.b, Op::GridExtent, 0));
         let before = self.b.binary(Op::Mul, block, n_threads);
         let first = self.b.binary(Op::Add, before, thread);
@@ -305,7 +305,7 @@ impl<'f> Emit<'f> {
     }
 }
 
-fn position(b: &mut Builder<'_>, op: Op, dim: u32) -> Value {
+pub(super) fn position(b: &mut Builder<'_>, op: Op, dim: u32) -> Value {
     b.push1(op, &[], Attr::Index(dim), Type::i64())
 }
 

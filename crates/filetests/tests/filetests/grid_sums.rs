@@ -1,0 +1,104 @@
+//! `transform::sum_in_grid` keeps what a kernel over threads leaves in its arrays, whatever grid it runs as.
+
+use gridstride_filetests::run::Run;
+use ir::{FunctionKind, Module, Op, parse, verify};
+
+/// The kernel `@k`, as a kernel over blocks of `n_threads` that is launched over the extents of its first array.
+fn summed(written: &Module, rank: u32, n_threads: u32) -> Module {
+    let mut module = written.clone();
+    let func = &mut module.funcs[0];
+    let changed = transform::sum_in_grid(func, rank, n_threads);
+    assert!(changed.0, "{written}");
+    func.kind = FunctionKind::BlockKernel;
+    let first = func.region(func.body).params[0];
+    for inst in func.insts.iter_mut().filter(|inst| inst.op == Op::LaunchExtent) {
+        inst.op = Op::Extent;
+        inst.operands = [first].into_iter().collect();
+    }
+    if let Err(errors) = verify::verify(&module) {
+        panic!("{}", verify::report(&module, &errors));
+    }
+    transform::optimize(&mut module);
+    module
+}
+
+const DATA: [i32; 11] = [1, 2, -3, 9, 5, 6, 7, -8, 2, 0, 4];
+
+/// What each of `n_blocks` of `n_threads` keeps of what `value` gives for an element.
+fn kept(n_blocks: usize, n_threads: usize, value: impl Fn(i32) -> i32) -> Vec<i32> {
+    let mut kept = vec![0; n_blocks];
+    for (index, &x) in DATA.iter().enumerate() {
+        kept[index / n_threads % n_blocks] += value(x);
+    }
+    kept
+}
+
+fn list(numbers: impl IntoIterator<Item = i32>) -> String {
+    let texts: Vec<String> = numbers.into_iter().map(|x| format!("{x}.0")).collect();
+    format!("[{}]", texts.join(", "))
+}
+
+#[test]
+fn two_sums_of_which_one_is_behind_a_condition() {
+    let text = "kernel @k(v0: array<f32, 1>, v1: array<f32, 1>, v2: array<f64, 1>, v3: i32) {
+      v4: i64 = tid 0
+      v5: f32 = load v0[v4]
+      v6: i64 = cast v3
+      v7: f32 = atomic add v1[v6], v5
+      v8: f32 = const 0.0
+      v9: bool = gt v5, v8
+      if v9 {
+        v10: f64 = cast v5
+        v11: i64 = const 0
+        v12: f64 = atomic sub v2[v11], v10
+        yield
+      } else {
+        yield
+      }
+      return
+    }";
+    let written = parse::parse_module(text).unwrap_or_else(|error| panic!("{error}"));
+    let positive = |x: i32| if x > 0 { -x } else { 0 };
+    for (n_blocks, n_threads) in [(1, 1), (1, 64), (2, 3), (3, 32), (5, 2)] {
+        let module = summed(&written, 1, n_threads);
+        let [first, second] = [kept(n_blocks, n_threads as usize, |x| x), kept(n_blocks, n_threads as usize, positive)];
+        let totals = [first.iter().sum::<i32>() + 100, second.iter().sum::<i32>() + 10];
+        let (data, zeros) = (list(DATA), list(vec![0; n_blocks]));
+        let given = format!("({data}, [7.0, 100.0], [10.0], 1, {zeros}, {zeros}, [0])");
+        // A block that adds nothing keeps what changes no sum.
+        let left_in = |kept: Vec<i32>| list(kept).replace(" 0.0", " -0.0");
+        let [first, second] = [first, second].map(left_in);
+        let left = format!("({data}, [7.0, {}.0], [{}.0], {first}, {second}, [{n_blocks}])", totals[0], totals[1]);
+        let line = format!("@k{given} over blocks {n_blocks} of {n_threads} checked == {left}");
+        let run = Run::read(&module, &line).unwrap_or_else(|error| panic!("{line}: {error}"));
+        run.check(&module, &module).unwrap_or_else(|error| panic!("{line}: {error}\n{module}"));
+    }
+}
+
+#[test]
+fn a_sum_that_nobody_reaches_stays() {
+    let text = "kernel @k(v0: array<f32, 1>, v1: array<vec<f32, 2>, 1>) {
+      v2: i64 = tid 0
+      v3: f32 = load v0[v2]
+      v4: f32 = const 50.0
+      v5: bool = gt v3, v4
+      if v5 {
+        v6: i64 = const 9
+        v7: vec<f32, 2> = splat v3
+        v8: vec<f32, 2> = atomic add v1[v6], v7
+        yield
+      } else {
+        yield
+      }
+      return
+    }";
+    let written = parse::parse_module(text).unwrap_or_else(|error| panic!("{error}"));
+    let module = summed(&written, 1, 4);
+    let data = list(DATA);
+    let line = format!(
+        "@k({data}, [[-0.0, 1.0]], [[0.0, 0.0], [0.0, 0.0]], [0]) over blocks 2 of 4 checked == \
+         ({data}, [[-0.0, 1.0]], [[-0.0, -0.0], [-0.0, -0.0]], [2])"
+    );
+    let run = Run::read(&module, &line).unwrap_or_else(|error| panic!("{line}: {error}"));
+    run.check(&module, &module).unwrap_or_else(|error| panic!("{line}: {error}\n{module}"));
+}
