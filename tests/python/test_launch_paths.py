@@ -135,10 +135,10 @@ for one in (own, a):
         wp.launch(fill, dim=n, inputs=[one, 0.0, 0], device="cpu")
     assert steps(lambda: wp.launch(fill, 4, [one, 1.0, 2], device="cpu")) == []
 """
-    file = tmp_path / "program.py"
-    file.write_text(program)
-    environment = dict(os.environ, PYTHONPATH=os.pathsep.join([os.path.dirname(__file__), *sys.path]))
-    subprocess.run([sys.executable, "-W", "ignore", str(file)], check=True, env=environment)
+    (tmp_path / "program.py").write_text(program)
+    path = os.pathsep.join([os.path.dirname(__file__), *sys.path])
+    environment = dict(os.environ, GRIDSTRIDE_DEVICE="cpu", PYTHONPATH=path)
+    subprocess.run([sys.executable, "-W", "ignore", tmp_path / "program.py"], check=True, env=environment)
 
 
 def generator(a):

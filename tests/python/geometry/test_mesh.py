@@ -320,8 +320,9 @@ def test_mistakes_are_refused():
         wp.Mesh(points, wp.zeros((1, 3), dtype=int))
     with pytest.raises(ValueError, match="bvh_leaf_size"):
         wp.Mesh(points, indices, bvh_leaf_size=0)
-    with pytest.raises(IndexError, match="corner"):
-        wp.Mesh(points, wp.array([0, 1, 3], dtype=int))
+    if points.device.is_cpu:
+        with pytest.raises(IndexError, match="corner"):
+            wp.Mesh(points, wp.array([0, 1, 3], dtype=int))
     mesh = wp.Mesh(points, indices)
     with pytest.raises(RuntimeError, match="same shape"):
         mesh.points = wp.zeros(4, dtype=wp.vec3)
