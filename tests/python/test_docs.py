@@ -25,6 +25,7 @@ PAGES = [
     "docs/gpu.md",
     "docs/language.md",
     "docs/numba.md",
+    "docs/c-kernels.md",
     "docs/differences.md",
     "docs/gradients.md",
     "docs/sparse.md",

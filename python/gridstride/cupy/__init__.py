@@ -58,9 +58,11 @@ from gridstride.cupy import (
     _ufuncs,
 )
 from gridstride.cupy._array import ndarray
+from gridstride.cupy._element_kernels import ElementwiseKernel
 from gridstride.cupy._host import get_array_module, is_available, isscalar
 from gridstride.cupy._interop import asnumpy, from_dlpack
 from gridstride.cupy._raw import RawKernel, RawModule
+from gridstride.cupy._reduction_kernels import ReductionKernel
 from gridstride.cupy._ufuncs import ufunc
 
 _FAMILIES = (_creation, _shapes, _indexing, _reductions, _scans, _mathematics, _sorting, _statistics, _linalg)

@@ -32,12 +32,18 @@ class Parameter:
             self.pass_ = self._number if ty.kind == "scalar" else self._value
             self._dtype = _memory.dtype_of(ty) if ty.kind == "scalar" else None
             return
-        self.pass_ = self._pointer
+        self.pass_ = self._array if spelled.startswith("CArray") else self._pointer
         self._size = element.size
         self._dtype = _cell(element)
 
     def _refuse(self, why: str) -> TypeError:
         return TypeError(f"{self._place}: {why}")
+
+    def _array(self, value: Any) -> Any:
+        """An array with its strides."""
+        if not isinstance(value, _native.Array) or value._type != self.element:
+            raise self._refuse(f"`{self.spelled}` takes an array of {self._dtype}")
+        return value
 
     def _pointer(self, value: Any) -> Any:
         """An array's memory as an array of one dimension; None is a null pointer."""

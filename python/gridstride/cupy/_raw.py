@@ -1,11 +1,15 @@
 """`RawKernel` and `RawModule`: kernels as text in C.
 
+    >>> import gridstride.cupy as cp
     >>> double = cp.RawKernel(r'''
     ... extern "C" __global__ void twice(float* x, int n) {
     ...     int i = blockDim.x * blockIdx.x + threadIdx.x;
     ...     if (i < n) x[i] *= 2;
     ... }''', "twice")
-    >>> double((4,), (256,), (x, x.size))
+    >>> x = cp.arange(4, dtype=cp.float32)
+    >>> double((1,), (32,), (x, x.size))
+    >>> x
+    array([0., 2., 4., 6.], dtype=float32)
 
 The text is read by Gridstride's compiler, which knows the part of CUDA C++ that such kernels are written in (the page
 "C kernels"): they run on the CPU too, and no compiler of NVIDIA's is needed.

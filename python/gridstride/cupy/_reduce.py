@@ -137,7 +137,7 @@ def _make_kernel(fold: Fold, is_first: bool, is_last: bool, rank: int) -> _nativ
     return _elementwise.kernel(f"cupy_{fold.name}", "\n".join(body) + "\n", names, types)
 
 
-def _cut(fold: Fold, extent: int, inner: int, threads: int) -> tuple[int, int]:
+def cut(extent: int, inner: int, threads: int) -> tuple[int, int]:
     """The elements of a piece, and the threads that share one."""
     lanes, pieces = 1, 1
     if extent > 16 and threads < 4096:
@@ -163,7 +163,7 @@ def _cut_for_all(extent: int, piece: int, lanes: int) -> tuple[int, int]:
 def _step(fold: Fold, is_first: bool, arrays: Sequence[Any], extents: tuple[int, int, int], n: int) -> Any:
     """One step over outer x reduced x inner elements: what its threads found is reduced until one is left."""
     outer, extent, inner = extents
-    piece, lanes = _cut(fold, extent, inner, outer * inner)
+    piece, lanes = cut(extent, inner, outer * inner)
     pieces = -(-extent // piece) if extent else 1
     slots = pieces * lanes
     is_last, rank = slots == 1, 2 if inner == 1 else 3

@@ -21,6 +21,8 @@ pub(super) struct Function {
     pub(super) name: Name,
     pub(super) span: Span,
     pub(super) is_kernel: bool,
+    /// A kernel that runs once for each element of a launch, and not in thread blocks.
+    pub(super) is_over_elements: bool,
     pub(super) template: Vec<TemplateParam>,
     pub(super) returns: TypeExpr,
     pub(super) params: Vec<Param>,

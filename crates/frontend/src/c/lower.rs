@@ -1,7 +1,7 @@
 //! From the syntax tree to IR: a kernel and the functions that it calls.
 
 use super::ast::{Declarator, Function, Name, Program, Storage, Struct, TemplateArg, TypeExpr, TypeKind};
-use super::types::{self, CType, StructType};
+use super::types::{CType, StructType};
 use super::{CGlobal, CKernel, CParam, parse};
 use crate::FuncSource;
 use crate::walk::{Reported, Unit};
@@ -114,9 +114,7 @@ pub(super) fn kernel(
         compile.unit.diagnostics.push(Diagnostic::new("argument-count", function.span, message));
         return Err(Reported);
     }
-    // Threads share the elements of arrays of any layout out among them; else they come in blocks.
-    let is_spread = |param: &CParam| param.spelled.starts_with(types::ELEMENTS);
-    let kind = if params.iter().any(is_spread) { FunctionKind::Kernel } else { FunctionKind::BlockKernel };
+    let kind = if function.is_over_elements { FunctionKind::Kernel } else { FunctionKind::BlockKernel };
     let func = Body::function(&mut compile, &function, bindings, kind)?;
     compile.unit.module.funcs.push(func);
     Ok(())

@@ -220,15 +220,30 @@ impl Body<'_, '_, '_> {
             return Ok(Rvalue::scalar(Scalar::I64, size));
         }
         let place = self.place(base)?;
-        if let (CType::Elements(_, rank, _), "size", []) = (&place.ty, name, args) {
+        if let (CType::Elements(_, rank, _), "size" | "shape") = (&place.ty, name) {
             let rank = *rank;
             let array = self.read(&place)?.one();
-            let first = self.b().extent(array, 0);
-            let size = (1..rank).fold(first, |size, dim| {
-                let extent = self.b().extent(array, dim);
-                self.b().binary(Op::Mul, size, extent)
-            });
-            return Ok(Rvalue::scalar(Scalar::I64, size));
+            let extent = match args {
+                [] if name == "size" => {
+                    let first = self.b().extent(array, 0);
+                    (1..rank).fold(first, |size, dim| {
+                        let extent = self.b().extent(array, dim);
+                        self.b().binary(Op::Mul, size, extent)
+                    })
+                }
+                [dim] if name == "shape" => match self.constant(dim)? {
+                    dim if (0..i128::from(rank)).contains(&dim) => self.b().extent(array, dim as u32),
+                    dim => {
+                        let message = format!("the array has {rank} dimensions, and none of number {dim}");
+                        return Err(self.error("index-range", span, message, "count them from 0"));
+                    }
+                },
+                _ => {
+                    let help = "write `x.size()` or `x.shape(0)`";
+                    return Err(self.error("argument-count", span, format!("`{name}` is called in another way"), help));
+                }
+            };
+            return Ok(Rvalue::scalar(Scalar::I64, extent));
         }
         let message = format!("`{}` has no method `{name}`", place.ty.name());
         Err(self.error("unknown-method", span, message, "call a function: methods are not read"))

@@ -12,6 +12,7 @@ use ir::Scalar;
 #[derive(Default)]
 struct Words {
     is_kernel: bool,
+    is_over_elements: bool,
     is_device: bool,
     is_constant: bool,
     is_shared: bool,
@@ -193,6 +194,7 @@ impl Parser<'_> {
             match &*name {
                 "extern" => words.is_extern = true,
                 "__global__" => words.is_kernel = true,
+                "__elements__" => words.is_over_elements = true,
                 "__device__" => words.is_device = true,
                 "__constant__" | "constexpr" => words.is_constant |= &*name == "constexpr",
                 "__shared__" => words.is_shared = true,
@@ -223,13 +225,14 @@ impl Parser<'_> {
         // `void __global__ f()` and `void __launch_bounds__(256) f()` are C++ too.
         let more = self.words()?;
         words.is_kernel |= more.is_kernel;
+        words.is_over_elements |= more.is_over_elements;
         words.is_device |= more.is_device;
         let mut returns = base.clone();
         while let Some(next) = self.pointed(&returns)? {
             returns = next;
         }
         if self.peek().name().is_some() && self.ahead(1).is("(") {
-            return self.function(words.is_kernel, returns, template);
+            return self.function(&words, returns, template);
         }
         let storage = match words {
             Words { is_shared: true, .. } => {
@@ -257,7 +260,7 @@ impl Parser<'_> {
         }
     }
 
-    fn function(&mut self, is_kernel: bool, returns: TypeExpr, template: Vec<TemplateParam>) -> Parsed<()> {
+    fn function(&mut self, words: &Words, returns: TypeExpr, template: Vec<TemplateParam>) -> Parsed<()> {
         let (name, span) = self.need_name("the name of a function")?;
         if !template.is_empty() {
             self.templates.insert(name.clone());
@@ -297,7 +300,9 @@ impl Parser<'_> {
             return Err(self.expected("the body of the function"));
         }
         let (body, end) = self.block()?;
-        self.program.functions.push(Rc::new(Function { name, span, is_kernel, template, returns, params, body, end }));
+        let Words { is_kernel, is_over_elements, .. } = *words;
+        let made = Function { name, span, is_kernel, is_over_elements, template, returns, params, body, end };
+        self.program.functions.push(Rc::new(made));
         Ok(())
     }
 
