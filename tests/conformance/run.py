@@ -7,8 +7,9 @@ A suite comes from the peer's wheel on PyPI, which pip downloads into a cache fo
 file of it is copied here. `expected.tsv` lists for each module how many tests pass: fewer is a failure of this
 command, more is a gain that `--update` records. `excluded.tsv` lists tests that assert the peer's internals, each with
 its reason; `allowed.tsv` those that want something else than what is right here: an error for what works, or what
-their own report then says. `--suite numba --device cuda` runs the tests that numba-cuda cannot run without a GPU, on a
-GPU. `--peer-time` measures the peer's own run beside this one.
+their own report then says; `failing.tsv` says of all others why they fail, by patterns of their names.
+`--suite numba --device cuda` runs the tests that numba-cuda cannot run without a GPU, on a GPU. `--peer-time` measures
+the peer's own run beside this one.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
+
+import summary
 
 HERE = pathlib.Path(__file__).parent
 # Seconds of processor time that a single test may take, and seconds for a module as a whole.
@@ -81,6 +84,8 @@ class Module:
     collected: int = 0
     states: Counter[str] = field(default_factory=Counter)
     reasons: list[tuple[str, str]] = field(default_factory=list)
+    # Those that do not pass, by "allowed", "wording", "excluded" and "failing".
+    noted: dict[str, list[str]] = field(default_factory=dict)
     # Tests that pass although they are listed as excluded.
     stale: list[str] = field(default_factory=list)
     seconds: float = 0.0
@@ -151,11 +156,8 @@ def run_module(folder: pathlib.Path, name: str, lists: Lists, environment: dict[
             for line in told(process):
                 report = json.loads(line)
                 module.collected = max(module.collected, report.get("collected", 0))
-                if "broken" in report and name in lists.excluded:
-                    module.states["excluded"] += 1
-                elif "broken" in report:
-                    module.states["error"] += 1
-                    module.reasons.append((name, report["broken"]))
+                if "broken" in report:
+                    note(module, name, "error", report["broken"], lists)
                 elif "started" in report:
                     started = suite_name(report["started"])
                 elif "test" in report:
@@ -165,8 +167,7 @@ def run_module(folder: pathlib.Path, name: str, lists: Lists, environment: dict[
         if not started:
             break
         done += 1
-        module.states["error"] += 1
-        module.reasons.append((started, f"the process ended with {process.returncode}"))
+        note(module, started, "error", f"the process ended with {process.returncode}", lists)
     module.seconds = time.perf_counter() - began
     return module
 
@@ -197,6 +198,8 @@ def note(module: Module, test: str, state: str, reason: str, lists: Lists) -> No
     if state in FAILURES and test in lists.allowed and lists.allowed[test] in reason:
         state = "allowed"
     module.states[state] += 1
+    if state not in ("passed", "skipped"):
+        module.noted.setdefault("failing" if state in ("failed", "error") else state, []).append(test)
     if state == "passed" and (test in lists.excluded or test in lists.allowed):
         module.stale.append(test)
     if state in FAILURES:
@@ -235,26 +238,13 @@ def write_expected(modules: list[Module]) -> None:
         table.writerows(rows[name] for name in sorted(rows))
 
 
-def print_topics(modules: list[Module]) -> None:
-    """Prints the table of docs/conformance.md: what passes by topic, beside what passes with the peer on a CPU."""
+def read_topics() -> dict[str, tuple[str, int]]:
+    """The topic of each module, and how many of its tests pass with the peer on a CPU."""
     with open(HERE / f"{suite.prefix.removesuffix('cuda_')}topics.tsv", newline="") as file:
-        topics = {
+        return {
             row["module"]: (row["topic"], int(row["peer_passed" if suite.prefix else "warp_passed"]))
             for row in csv.DictReader(file, delimiter="\t")
         }
-    peer, ours = Counter[str](), dict[str, Counter[str]]()
-    for module in modules:
-        topic, passed = topics.get(module.name, ("other", 0))
-        peer[topic] += passed
-        ours.setdefault(topic, Counter()).update(module.states)
-    print("| topic | Warp passes | Gridstride passes | works here | other words | excluded | fails |")
-    print("|---|---|---|---|---|---|---|")
-    for topic in sorted(ours, key=lambda topic: -ours[topic]["passed"]):
-        states = ours[topic]
-        others = states["failed"] + states["error"]
-        counts = (states[name] for name in ("passed", "allowed", "wording", "excluded"))
-        row = (topic, peer[topic], *counts, others)
-        print("| " + " | ".join(map(str, row)) + " |")
 
 
 def arguments() -> argparse.Namespace:
@@ -266,7 +256,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", default="*", help="modules whose name matches")
     parser.add_argument("--update", action="store_true", help="record the table in expected.tsv")
     parser.add_argument("--reasons", action="store_true", help="print each failure and its reason")
-    parser.add_argument("--topics", action="store_true", help="print a table by topic")
+    parser.add_argument("--topics", action="store_true", help="print a table by topic, and lists by reason")
     parser.add_argument("--seconds", type=float, default=TEST_SECONDS, help="a test may take, a module 15 times that")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     peer_time = "a Python that has the peer: runs its first modules, until they took longer than this whole run"
@@ -320,8 +310,15 @@ def main() -> int:
     print(f"{n_tests} tests in {n_modules} modules, {seconds:.0f} s, {cpu_seconds:.0f} s of processor time")
     for test in [test for module in modules for test in module.stale]:
         print(f"passes, and is no longer to be listed: {test}")
+    failing = listed("failing", "reason")
+    for test in [test for module in modules for test in module.noted.get("failing", ())]:
+        if failing and summary.failing_reason(test, failing) is None:
+            print(f"fails, and has no line in failing.tsv: {test}")
     if options.topics:
-        print_topics(modules)
+        summary.print_topics(modules, read_topics())
+    if options.topics and not suite.prefix:
+        reasons = {name: listed(name, "reason") for name in ("allowed", "excluded")}
+        summary.print_reasons(modules, read_topics(), {**reasons, "failing": failing})
     if options.update:
         write_expected(modules)
     if options.peer_time:

@@ -94,6 +94,11 @@ _WORDS: list[tuple[str, str, Any]] = [
         r"`zeros` needs an integer that is known when compiling",
         "the `shape` argument must be specified as a constant when zero-initializing an array",
     ),
+    (
+        "type-mismatch",
+        r"the derivative of the function `\w+`(?s:.*)\n\s*\d+ +\|\s*(\w+) .?.=",
+        r"Cannot reassign local '\1', which stands for wp.grad() of a function",
+    ),
     ("wrong-components", r"components are a `(\w+)`, found `(\w+)`", _of_components),
     # Warp names the two the other way round.
     *(
