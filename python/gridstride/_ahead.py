@@ -39,7 +39,7 @@ def compile_aot_module(
     use_ptx: bool | None = None,
     strip_hash: bool | None = None,
 ) -> list[Path]:
-    """Compiles a module's kernels into files, one for each target. A file that is there already is kept.
+    """Compiles a module's kernels into files, one for each target. A file of this version that is there is kept.
 
     Args:
         module: A module, or its name.
@@ -72,9 +72,8 @@ def compile_aot_module(
     paths = []
     for place, sm in targets:
         path = folder / _file_name(found, place, sm, use_ptx)
-        if not (config.cache_kernels and path.exists()):
-            alias = "cpu" if place is None else place.alias
-            options = kernels[0][1].compile_options()
+        alias, options = "cpu" if place is None else place.alias, kernels[0][1].compile_options()
+        if not (config.cache_kernels and _is_readable(path, alias, options)):
             _write(path, _native.compile_ahead(kernels, alias, options, sm))
         paths.append(path)
     return paths
@@ -188,6 +187,17 @@ def _folder(module: Module, given: str | os.PathLike[str] | None) -> Path:
         return Path(given)
     cache = config.cache_dir() or tempfile.gettempdir()
     return Path(cache) / module.get_module_identifier()
+
+
+def _is_readable(path: Path, alias: str, options: dict[str, Any]) -> bool:
+    """Whether there is a file that this version reads: one that an update has left behind is written again."""
+    if not path.exists():
+        return False
+    try:
+        _native.install_ahead(path.read_bytes(), [], alias, options)
+    except ValueError:
+        return False
+    return True
 
 
 def _write(path: Path, content: bytes) -> None:

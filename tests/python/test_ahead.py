@@ -115,6 +115,8 @@ def test_a_damaged_file_is_refused(path, tmp_path):
     file.write_bytes(b"\x7fELF")
     with pytest.raises(RuntimeError, match="no kernels"):
         wp.load_aot_module(path.stem, "cpu", module_dir=tmp_path)
+    wp.compile_aot_module(path.stem, "cpu", module_dir=tmp_path)
+    wp.load_aot_module(path.stem, "cpu", module_dir=tmp_path)
 
 
 def test_another_process_compiles_nothing(path, tmp_path):
