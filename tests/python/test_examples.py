@@ -9,6 +9,7 @@ from PIL import Image
 
 SIZES = {
     "box": ["--particles", "2000", "--steps", "200"],
+    "dam_break": ["--spacing", "0.08", "--steps", "60"],
     "galaxy": ["--stars", "200", "--steps", "5"],
     "heat": ["--size", "64", "--steps", "50"],
     "heat_source": ["--size", "16", "--steps", "20", "--iterations", "40"],
