@@ -164,6 +164,11 @@ def from_sequence(
         from gridstride import _interop
 
         return _from_array(_interop.from_foreign(data, dtype), shape, copy, place, is_chosen)
+    if isinstance(data, _native.Array) and not isinstance(data, _array.array):
+        # An array of another style, CuPy's or numba's: its memory is as good as our own.
+        from gridstride import _interop
+
+        data = _interop.from_style(data)
     if isinstance(data, _array.array) and (dtype is Any or _types.dtype_class(dtype).__gs_type__ == data._type):
         return _from_array(data, shape, copy, place, is_chosen)
     cls = None if dtype is Any else _types.dtype_class(dtype)

@@ -47,6 +47,21 @@ def from_foreign(data: Any, dtype: Any = Any) -> _array.array:
     return _array.array(made.numpy(), dtype=wanted, device=made.device)
 
 
+def from_style(data: _native.Array) -> _array.array:
+    """An array over the memory of one of CuPy's style or numba's. Raises `RuntimeError` for more than 4 dimensions."""
+    shape = tuple(data.shape) or (1,)
+    if len(shape) > 4:
+        raise RuntimeError(f"an array has at most 4 dimensions, this one has {len(shape)}")
+    name = {"bool": "bool", "f16": "float16", "f32": "float32", "f64": "float64"}.get(data._type.name)
+    if name is None and data._type.kind == "scalar":
+        name = {"i": "int", "u": "uint"}.get(data._type.name[0], "") + data._type.name[1:]
+    cls = getattr(_types, name or "", None)
+    if cls is None:
+        raise RuntimeError(f"elements of {data._type.user_name} have no type in Warp's style")
+    strides = tuple(data.strides) or (data._type.size,)
+    return _array.make(cls, data.ptr or 0, shape, strides, data, data._place)
+
+
 def from_torch(
     t: Any, dtype: Any = None, requires_grad: bool | None = None, grad: Any = None, return_ctype: bool = False
 ) -> _array.array:

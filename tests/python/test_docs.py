@@ -26,6 +26,7 @@ PAGES = [
     "docs/language.md",
     "docs/numba.md",
     "docs/c-kernels.md",
+    "docs/cupy.md",
     "docs/differences.md",
     "docs/gradients.md",
     "docs/sparse.md",

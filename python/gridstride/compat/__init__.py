@@ -68,7 +68,11 @@ class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self.made.add(spec.name)
         if not spec.loader_state:
             return AbsentModule(spec.name)
-        return importlib.import_module(spec.loader_state)
+        made = importlib.import_module(spec.loader_state)
+        if spec.name == "cupy":
+            # Programs print the class of their arrays.
+            made.ndarray.__module__ = "cupy"
+        return made
 
     def get_code(self, fullname: str) -> Any:
         """The code of a module, for `python -m`."""

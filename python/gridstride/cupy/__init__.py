@@ -59,6 +59,7 @@ from gridstride.cupy import (
 )
 from gridstride.cupy._array import ndarray
 from gridstride.cupy._element_kernels import ElementwiseKernel
+from gridstride.cupy._fusion import fuse, vectorize
 from gridstride.cupy._host import get_array_module, is_available, isscalar
 from gridstride.cupy._interop import asnumpy, from_dlpack
 from gridstride.cupy._raw import RawKernel, RawModule
@@ -93,6 +94,6 @@ def get_default_pinned_memory_pool() -> Any:
 def __getattr__(name: str) -> Any:
     import difflib
 
-    close = difflib.get_close_matches(name, [one for one in globals() if not one.startswith("_")], 3)
+    close = difflib.get_close_matches(name, [one for one in globals() if not one.startswith("_")], 2)
     there = f": did you mean {' or '.join(close)}?" if close else "; docs/cupy.md lists what there is"
     raise AttributeError(f"module 'cupy' has no attribute {name!r}{there}")

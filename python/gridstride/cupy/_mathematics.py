@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.cupy import _array, _creation, _elementwise, _interop, _layout, _ufuncs
+from gridstride.cupy import _array, _creation, _elementwise, _fusion, _interop, _layout, _ufuncs
 from gridstride.cupy._elementwise import BOOL, Body
 
 
@@ -21,7 +21,7 @@ def _common(values: list[Any]) -> np.dtype[Any]:
     return np.result_type(*(one._dtype if isinstance(one, _array.ndarray) else one for one in values))
 
 
-def elementwise(body: Body, values: list[Any], out: Any = None) -> Any:
+def _over_elements(body: Body, values: list[Any], out: Any = None) -> Any:
     """A body over arrays and numbers, which are stretched to one shape."""
     operands = [
         one if isinstance(one, _array.ndarray) else _elementwise.number(one, dtype)
@@ -45,11 +45,13 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
         return _reductions.nonzero(_interop.asarray(condition))
     if x is None or y is None:
         raise ValueError("either both or neither of x and y should be given")
+    if _fusion.has_stand((condition, x, y)):
+        return _fusion.where(condition, x, y)
     condition = _interop.asarray(condition)
     if condition._dtype != BOOL:
         condition = condition != 0
     values = [_ufuncs.operand(_interop.asarray(one) if isinstance(one, list | np.ndarray) else one) for one in (x, y)]
-    return elementwise(_where_body(_common(values)), [condition, *values])
+    return _over_elements(_where_body(_common(values)), [condition, *values])
 
 
 def clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None) -> Any:
@@ -65,7 +67,7 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: 
         return _ufuncs.ALL["maximum"](a, _bound(low), out=out)
     else:
         values = [a, _ufuncs.operand(_bound(low)), _ufuncs.operand(_bound(high))]
-        return elementwise(_clip_body(_common(values)), values, out)
+        return _over_elements(_clip_body(_common(values)), values, out)
     if out is not None:
         _creation.copyto(out, found)
         return out
@@ -146,7 +148,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, 
     limits = np.finfo(x._dtype)
     high = float(limits.max) if posinf is None else posinf
     low = float(limits.min) if neginf is None else neginf
-    return elementwise(_finite_body(x._dtype), [x, nan, high, low], None if copy else x)
+    return _over_elements(_finite_body(x._dtype), [x, nan, high, low], None if copy else x)
 
 
 @cache
@@ -161,7 +163,7 @@ def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: b
     dtype = np.result_type(_common(values), np.float32 if _common(values).itemsize < 4 else np.float64)
     dtype = dtype if dtype.kind == "c" else np.dtype(np.float64)
     arrays = [one if isinstance(one, _array.ndarray) else _creation.full((), one, dtype) for one in values]
-    return elementwise(_close_body(dtype, bool(equal_nan)), [*arrays, float(rtol), float(atol)])
+    return _over_elements(_close_body(dtype, bool(equal_nan)), [*arrays, float(rtol), float(atol)])
 
 
 @cache

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.cupy import _ufuncs
+from gridstride.cupy import _fusion, _ufuncs
 
 _BINARY = {
     "add": "add",
@@ -72,9 +72,10 @@ def _single(function: Any) -> Callable[[Any], Any]:
 def _power(self: Any, other: Any) -> Any:
     # As NumPy: exponents that a root or a product gives in fewer steps, and to the last digit.
     fast = {0.5: "sqrt", 2: "square", -1: "reciprocal"}.get(other) if type(other) in (int, float) else None
-    if fast and (self._dtype.kind in "fc" or fast == "square" and type(other) is int and self._dtype.kind != "b"):
+    kind = self.dtype.kind
+    if fast and (kind in "fc" or fast == "square" and type(other) is int and kind != "b"):
         return _ufuncs.ALL[fast](self)
-    return _ufuncs.ALL["power"](self, other) if _ufuncs.is_operand(other) else NotImplemented
+    return _ufuncs.ALL["power"](self, other)
 
 
 def _method(module: str, name: str) -> Callable[..., Any]:
@@ -272,3 +273,4 @@ Operators.__pow__ = _power  # type: ignore[attr-defined]
 for _module, _names in _METHODS.items():
     for _name in _names.split():
         setattr(Operators, _name, _method(_module, _name))
+_fusion.take_operators(_BINARY, _COMPARED, _UNARY, _power)

@@ -91,6 +91,8 @@ class ufunc:
     def _usual(self, a: Any, b: Any, into: Any = None) -> Any:
         """A call of two operands alone, or one that writes the result over the first."""
         made = self._general((a, b), into, True, None)
+        if not isinstance(made, _array.ndarray):
+            return made
         values = [one for one in (a, b) if not isinstance(one, _array.ndarray)]
         if len(values) < 2 and all(type(one) in (int, float) for one in values):
             _dispatch.note(self._table, (a, b), self._plan([a, b], None).body)
@@ -103,6 +105,8 @@ class ufunc:
             args, out = args[: self.nin], args[self.nin :]
         if len(args) != self.nin:
             raise TypeError(f"{self!r} takes {self.nin} operands, got {len(args)}")
+        if _fusion.has_stand(args):
+            return _fusion.noted(self, args, out, where, dtype)
         values = [operand(one) for one in args]
         try:
             plan = self._plan(values, dtype)
@@ -250,3 +254,5 @@ def make_all() -> dict[str, ufunc]:
 
 
 ALL = make_all()
+
+from gridstride.cupy import _fusion  # noqa: E402  # it needs what is above

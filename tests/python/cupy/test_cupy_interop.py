@@ -64,3 +64,21 @@ def test_functions_of_numpy_run_as_ours():
     assert isinstance(np.sin(x), cp.ndarray)
     assert isinstance(np.sum(x), cp.ndarray)
     assert isinstance(np.float64(2) * x, cp.ndarray)
+
+
+def test_arrays_of_warps_style_over_ours():
+    x = cp.arange(6, dtype=cp.float32)
+    seen = wp.array(x, dtype=float, copy=False)
+    wp.launch(double, dim=6, inputs=[seen])
+    assert float(x.sum()) == 30
+    copied = wp.array(x, dtype=float)
+    wp.launch(double, dim=6, inputs=[copied])
+    assert float(x.sum()) == 30
+    assert wp.array(cp.arange(3, dtype=cp.uint8)).dtype is wp.uint8
+    with pytest.raises(RuntimeError, match="at most 4 dimensions"):
+        wp.array(cp.zeros((1, 1, 1, 1, 1)))
+
+
+def test_an_array_of_more_dimensions_than_kernels_take_is_refused_by_name():
+    with pytest.raises(RuntimeError, match="array_of_more_than_4_dimensions"):
+        wp.launch(double, dim=1, inputs=[cp.zeros((1, 1, 1, 1, 1), dtype=cp.float32)])
