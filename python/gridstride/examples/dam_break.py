@@ -110,7 +110,7 @@ class Simulation:
     def picture(self, height: int = 300) -> np.ndarray:
         light = wp.zeros((height, int(height * SIZE[0])), dtype=wp.vec3, device=self.device)
         wp.launch(draw, self.n, [self.points, self.velocities, light], device=self.device)
-        return picture.glow(light.numpy() * (0.15 * height * height / self.n))
+        return picture.glow(light.numpy() * min(1.5, 0.15 * height * height / self.n))
 
 
 def difference(simulation: Simulation) -> float:
