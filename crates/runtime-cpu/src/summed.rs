@@ -81,7 +81,7 @@ impl Kept<'_> {
     }
 }
 
-/// Words that need no memory of their own: those of the chunks of most launches.
+/// Words that need no memory of their own: enough for short launches.
 const N_INLINE: usize = 256;
 
 /// Runs a job with room for what it keeps, by `run`, and adds that to memory.
