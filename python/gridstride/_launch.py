@@ -367,7 +367,8 @@ def block_threads(block_dim: int | None, place: _device.Device) -> int:
     if not place.is_cuda:
         if n_threads > MOST_CPU_THREADS:
             raise ValueError(f"block_dim is at most {MOST_CPU_THREADS} on CPU, not {n_threads}")
-        return n_threads if n_threads > 1 and config.enable_cpu_blocks else 0
+        is_compiled = place.alias == "cpu"
+        return n_threads if n_threads > 1 and config.enable_cpu_blocks and is_compiled else 0
     most = place.max_threads_per_block
     if not 1 <= n_threads <= most:
         raise ValueError(f"block_dim is 1 to {most} on {place}, not {n_threads}")

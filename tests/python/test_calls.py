@@ -128,7 +128,7 @@ REFUSED = [
     ("wp.zeros(shape=(1000, 1000), dtype=float)[0, 0]", "too large"),
     ("range(3)", "after `in` of a `for` loop"),
     ("wp.address_of(out)", "not supported"),
-    ("wp.tile_load(out, 3)", "`tile_load` is not supported yet"),
+    ("wp.tile_stack(4, int)", "`tile_stack` is not supported yet"),
     ("float(wp.printf('%d'))", "needs more arguments"),
     ("sorted((1, 2))", "sorted"),
     ("wp.quat_rotate(wp.quat(), wp.vec3d())[0]", "one element type, found `float32` and `float64`"),

@@ -31,6 +31,7 @@ PAGES = [
     "docs/gradients.md",
     "docs/sparse.md",
     "docs/geometry.md",
+    "docs/tiles.md",
 ]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 

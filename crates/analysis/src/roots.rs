@@ -20,6 +20,11 @@ pub fn roots(func: &Function, array: Value) -> Vec<Root> {
     leaf_roots(func, array, 0)
 }
 
+fn has_tiles(func: &Function) -> bool {
+    func.kind == ir::FunctionKind::Kernel
+        && func.insts.iter().any(|inst| inst.op == Op::Each || inst.op.is_over_tiles())
+}
+
 /// As [`roots`], of the array that is a leaf of a struct.
 pub fn leaf_roots(func: &Function, value: Value, leaf: u32) -> Vec<Root> {
     let mut found = Vec::new();
@@ -44,6 +49,8 @@ fn collect(func: &Function, value: Value, leaf: u32, found: &mut Vec<Root>) {
                 }
                 (Op::Select, _) => inst.operands[1..].iter().for_each(|&arm| collect(func, arm, leaf, found)),
                 (Op::LocalArray, _) => found.push(Root::Local(value)),
+                // Of a kernel with tiles: a block is one thread as far as its memory is concerned.
+                (Op::SharedArray, _) if has_tiles(func) => found.push(Root::Local(value)),
                 (Op::If, _) => {
                     let ends = inst.regions.iter().filter_map(|&arm| func.terminator(arm)).map(|end| func.inst(end));
                     for end in ends.filter(|end| end.op == Op::Yield) {

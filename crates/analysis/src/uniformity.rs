@@ -16,8 +16,11 @@
 //! flow counts as in Karrenberg & Hack, "Whole-Function Vectorization" (CGO 2011): where lanes take different ways, what
 //! the ways define differs even if each definition is uniform. What crosses a merge is uniform or varying.
 
+mod each;
 mod own;
 
+pub use each::has_each;
+use each::{shared_root, stored};
 use ir::{Function, FunctionKind, Inst, InstId, Op, PathElem, RegionId, Scalar, Value};
 pub use own::OwnArrays;
 
@@ -80,11 +83,13 @@ fn analyze(func: &Function, lane_dim: Option<u32>) -> Uniformity {
         lanes: vec![None; func.values.len()],
         is_divergent: vec![false; func.insts.len()],
         at_block: false,
+        has_each: has_each(func),
+        stored: Vec::new(),
         changed: true,
     };
     while analysis.changed {
         analysis.changed = false;
-        analysis.at_block = func.kind == FunctionKind::BlockProgram;
+        analysis.at_block = func.kind == FunctionKind::BlockProgram || analysis.has_each;
         analysis.region(func.body, &Context::default());
     }
     let lanes = analysis.lanes.into_iter().map(|lanes| lanes.unwrap_or(Lanes::Uniform)).collect();
@@ -120,8 +125,12 @@ struct Analysis<'f> {
     /// `None` until a definition was seen.
     lanes: Vec<Option<Lanes>>,
     is_divergent: Vec<bool>,
-    /// Whether the walk is at what a block program runs once for all threads.
+    /// Whether the walk is at what is run once for all lanes: by a block program, or around each `each`.
     at_block: bool,
+    /// Lanes are the numbers that `each` counts, not threads.
+    has_each: bool,
+    /// The shared arrays that the `each` at hand stores to.
+    stored: Vec<Value>,
     changed: bool,
 }
 
@@ -174,6 +183,14 @@ impl Analysis<'_> {
                 Op::Threads => {
                     self.at_block = false;
                     self.region(inst.regions[0], &Context::default());
+                    self.at_block = true;
+                }
+                Op::Each => {
+                    let body = inst.regions[0];
+                    self.lower(func.region(body).params[0], Lanes::Affine(1));
+                    self.at_block = false;
+                    self.stored = stored(func, body);
+                    self.region(body, &Context::default());
                     self.at_block = true;
                 }
                 _ => {
@@ -347,6 +364,7 @@ impl Analysis<'_> {
         let of = |i: usize| self.of(inst.operands[i]);
         let is_uniform = inst.operands.iter().all(|&value| self.of(value) == Lanes::Uniform);
         match inst.op {
+            Op::Tid if self.has_each => Lanes::Uniform,
             Op::Tid => match inst.attr {
                 ir::Attr::Index(dim) if Some(dim) == self.lane_dim => Lanes::Affine(1),
                 _ => Lanes::Uniform,
@@ -365,6 +383,13 @@ impl Analysis<'_> {
             // Another lane's store may come between; only memory that nothing writes is surely the same for all.
             Op::Load if self.own.is_own(inst.operands[0]) => {
                 if is_uniform && !self.own.is_parted(inst.operands[0]) {
+                    Lanes::Uniform
+                } else {
+                    Lanes::Varying
+                }
+            }
+            Op::Load if shared_root(self.func, inst.operands[0]).is_some_and(|root| !self.stored.contains(&root)) => {
+                if is_uniform {
                     Lanes::Uniform
                 } else {
                     Lanes::Varying

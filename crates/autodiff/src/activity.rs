@@ -9,6 +9,7 @@
 use crate::memory::{Root, roots};
 use crate::rules::{Rule, rule};
 use crate::tangent::has_floats;
+use ir::op::Effect;
 use ir::{Function, Inst, InstId, Op, RegionId, Scalar, Value};
 
 /// What is known of the values of a function.
@@ -108,8 +109,10 @@ impl Activity {
                 }
                 _ => {
                     let varies = match inst.op {
-                        Op::Load | Op::Atomic | Op::AtomicCas => self.is_counted(func, inst.operands[0]),
                         Op::Call => inst.operands.iter().any(|&v| self.varies[v.index()] || self.is_counted(func, v)),
+                        op if matches!(op.effect(), Effect::Read | Effect::Write) => {
+                            self.is_counted(func, inst.operands[0])
+                        }
                         _ => flows(func, inst).iter().any(|v| self.varies[v.index()]),
                     };
                     if varies {
@@ -155,7 +158,7 @@ impl Activity {
                         changed |= spread(&mut self.is_useful, &target.results, &inst.operands);
                     }
                 }
-                Op::Store | Op::Atomic | Op::AtomicCas => {
+                op if op.effect() == Effect::Write => {
                     if self.is_read(func, inst.operands[0])
                         && let Some(value) = inst.operands.last()
                     {
@@ -229,6 +232,11 @@ fn flows<'f>(func: &Function, inst: &'f Inst) -> &'f [Value] {
         // From a number to another kind of number the derivative is zero, but bits may come back as a float.
         Op::Cast if !is_float(inst.operands[0]) && is_float(inst.result()) => &[],
         Op::Cast if is_float(inst.operands[0]) && !is_float(inst.result()) => &[],
+        Op::TileMap | Op::TileReduce | Op::TileScan if !has_floats(func.ty(inst.result())) => &[],
+        Op::TileMap | Op::TileReduce | Op::TileScan | Op::TileMatMul => &inst.operands,
+        Op::TileFill | Op::TileOfThreads | Op::TileOfThread => &inst.operands,
+        Op::TileView | Op::TileGet => &inst.operands[..1],
+        Op::TilePut | Op::TileScatter | Op::TileSet => &inst.operands[..2],
         Op::Bitcast | Op::Cast | Op::Call => &inst.operands,
         Op::Construct | Op::Splat | Op::Extract | Op::Insert | Op::Dot | Op::MatMul | Op::Transpose => &inst.operands,
         Op::And | Op::Or | Op::Xor | Op::Not | Op::Shl | Op::Shr | Op::MulHigh => &inst.operands,

@@ -9,6 +9,7 @@ use crate::structure::structure;
 use crate::sweep::{Mode, Sweep};
 use crate::tangent::{has_arrays, has_floats, leads_to_floats};
 use crate::tape::{SharedTape, leave_without_part};
+use crate::tiles::Maps;
 use diagnostics::Diagnostic;
 use ir::op::Effect;
 use ir::{
@@ -90,7 +91,8 @@ pub fn reverse(module: &Module, custom: &[CustomGradient], request: &Request) ->
     let aliases = Aliases { params_overlap: request.overlap };
     let volatile = Volatile::of(&primal, aliases, &customs);
     let activity = Activity::of(&primal, &request.wanted);
-    let whole = Whole { module, primal, aliases, volatile, activity, customs, rank: request.rank };
+    let maps = Maps::of(&mut module, custom, &primal, &activity)?;
+    let whole = Whole { module, primal, aliases, volatile, activity, customs, maps, rank: request.rank };
     let types: Vec<Type> = whole.primal.params.iter().map(|param| param.ty).collect();
     let adjoints = adjoint_params(&types);
     let Swept { func: mut out, mut refused, atomics, extremes, tapes, written_back } =
@@ -132,6 +134,7 @@ pub(crate) struct Whole {
     pub(crate) volatile: Volatile,
     pub(crate) activity: Activity,
     pub(crate) customs: Customs,
+    pub(crate) maps: Maps,
     pub(crate) rank: u32,
 }
 
@@ -157,7 +160,8 @@ impl Whole {
         let name = format!("{}.{}", primal.name, if only_counts { "counts" } else { "adjoint" });
         let n_scratch = if only_counts { params.len() } else { primal.params.len() } as u32;
         let mut func = Function::new(name, primal.kind, params, Vec::new());
-        let mut sweep = Sweep::new(primal, &self.activity, &self.volatile, &self.customs, self.aliases, &mut func);
+        let mut sweep =
+            Sweep::new(primal, &self.activity, &self.volatile, &self.customs, &self.maps, self.aliases, &mut func);
         sweep.only_counts = only_counts;
         sweep.whole(adjoints, wanted, self.rank);
         let Sweep { mut refused, atomics, mut extremes, shared_tapes: tapes, .. } = sweep;
@@ -227,7 +231,7 @@ impl Whole {
 
     /// A module of its own, verified.
     fn in_module(&self, func: Function) -> Module {
-        let module = Module { funcs: vec![func], sites: self.module.sites.clone(), ..self.module };
+        let module = self.maps.in_module(&self.module, func);
         if let Err(errors) = verify::verify(&module) {
             panic!("differentiating gave an invalid kernel\n{}", verify::report(&module, &errors));
         }
@@ -410,16 +414,17 @@ fn facts(forward: &Function, primal: &Function, out: &Function, adjoints: &[Opti
         fact.has_adjoint = adjoint.is_some();
     }
     for (_, inst) in listed(out) {
-        if matches!(inst.op, Op::Load | Op::Atomic | Op::AtomicCas) {
+        if inst.op.effect() == Effect::Read || inst.op.effect() == Effect::Write && !inst.results.is_empty() {
             mark(&mut facts, out, inst.operands[0], &|fact| fact.reads = true);
         }
     }
     for (_, inst) in listed(forward) {
-        if matches!(inst.op, Op::Load) {
+        if inst.op.effect() == Effect::Read {
             mark(&mut facts, forward, inst.operands[0], &|fact| fact.loads = true);
         }
-        let is_add = matches!(inst.attr, Attr::Atomic(ir::AtomicOp::Add | ir::AtomicOp::Sub, _));
-        if matches!(inst.op, Op::Store | Op::Atomic | Op::AtomicCas) {
+        let is_add =
+            matches!(inst.attr, Attr::Atomic(ir::AtomicOp::Add | ir::AtomicOp::Sub, _)) || inst.op == Op::TileAtomicAt;
+        if inst.op.effect() == Effect::Write {
             mark(&mut facts, forward, inst.operands[0], &|fact| {
                 fact.writes = true;
                 fact.only_adds &= is_add;
@@ -428,7 +433,7 @@ fn facts(forward: &Function, primal: &Function, out: &Function, adjoints: &[Opti
     }
     let mut is_written_again = vec![Fact::default(); facts.len()];
     for (_, inst) in listed(primal) {
-        if matches!(inst.op, Op::Store | Op::Atomic | Op::AtomicCas) {
+        if inst.op.effect() == Effect::Write {
             mark(&mut is_written_again, primal, inst.operands[0], &|fact| fact.writes = true);
         } else if inst.op == Op::Call {
             is_written_again.iter_mut().for_each(|fact| fact.writes = true);

@@ -19,8 +19,9 @@ use crate::custom::Customs;
 use crate::memory::{Aliases, Volatile};
 use crate::sweep::{Mode, Sweep};
 use crate::tangent::{has_arrays, has_floats, zero};
+use crate::tiles::Maps;
 use diagnostics::Diagnostic;
-use ir::{Builder, Const, CustomGradient, FuncRef, Function, FunctionKind, Module, Scalar, Type, Value};
+use ir::{Builder, Const, CustomGradient, FuncRef, Function, FunctionKind, Module, Param, Scalar, Type, Value};
 
 /// The derivative of the function `of`, as a function of the name `name`; or what in it has no derivative.
 pub fn differentiate(
@@ -38,10 +39,45 @@ pub fn differentiate(
     let volatile = Volatile::of(&primal, aliases, &customs);
     let wanted: Vec<bool> = primal.params.iter().map(|param| is_wanted(param.ty)).collect();
     let activity = Activity::of(&primal, &wanted);
-    let whole = Whole { module, primal, aliases, volatile, activity, customs, rank: 0 };
-    let Swept { mut func, mut refused, tapes, .. } = whole.sweep_function(name, &wanted);
+    let maps = Maps::of(&mut module, custom, &primal, &activity)?;
+    let whole = Whole { module, primal, aliases, volatile, activity, customs, maps, rank: 0 };
+    let Swept { mut func, mut refused, tapes, .. } = whole.sweep_function(name, &wanted, false);
     whole.used_tapes(&mut func, &tapes, &mut refused);
     if refused.is_empty() { Ok(func) } else { Err(refused) }
+}
+
+/// The adjoint of one parameter of a function that goes with adjoints of its results: a function of its parameters and
+/// of these. `None` where it does not depend on it.
+pub(crate) fn adjoint_of_param(
+    module: &Module,
+    custom: &[CustomGradient],
+    of: FuncRef,
+    param: usize,
+    name: &str,
+) -> Result<Option<Function>, Vec<Diagnostic>> {
+    let mut module = module.clone();
+    let customs = Customs::of(&mut module, custom);
+    let primal = prepare(&module, &customs, of, None);
+    let aliases = Aliases { params_overlap: true };
+    let volatile = Volatile::of(&primal, aliases, &customs);
+    let wanted: Vec<bool> = (0..primal.params.len()).map(|index| index == param).collect();
+    let activity = Activity::of(&primal, &wanted);
+    if !activity.is_active(primal.region(primal.body).params[param]) {
+        return Ok(None);
+    }
+    let maps = Maps::of(&mut module, custom, &primal, &activity)?;
+    let whole = Whole { module, primal, aliases, volatile, activity, customs, maps, rank: 0 };
+    let Swept { mut func, mut refused, tapes, .. } = whole.sweep_function(name, &wanted, true);
+    whole.used_tapes(&mut func, &tapes, &mut refused);
+    if !refused.is_empty() {
+        return Err(refused);
+    }
+    // What the user's gradients call.
+    let n = whole.module.funcs.len();
+    let mut all = whole.module.clone();
+    all.funcs.push(func);
+    let _ = transform::inline_calls(&mut all);
+    Ok(Some(all.funcs.swap_remove(n)))
 }
 
 /// Whether a parameter has a derivative of its own.
@@ -50,13 +86,17 @@ fn is_wanted(ty: Type) -> bool {
 }
 
 impl Whole {
-    fn sweep_function(&self, name: &str, wanted: &[bool]) -> Swept {
+    fn sweep_function(&self, name: &str, wanted: &[bool], is_seeded: bool) -> Swept {
         let primal = &self.primal;
-        let params = primal.params.clone();
+        let mut params = primal.params.clone();
         let results = params.iter().zip(wanted).filter(|(_, wanted)| **wanted).map(|(param, _)| param.ty).collect();
+        if is_seeded {
+            params.extend(primal.results.iter().map(|&ty| Param { name: "adj".into(), ty }));
+        }
         let mut func = Function::new(name, FunctionKind::Function, params, results);
-        let mut sweep = Sweep::new(primal, &self.activity, &self.volatile, &self.customs, self.aliases, &mut func);
-        sweep.function(wanted);
+        let mut sweep =
+            Sweep::new(primal, &self.activity, &self.volatile, &self.customs, &self.maps, self.aliases, &mut func);
+        sweep.function(wanted, is_seeded);
         let Sweep { refused, shared_tapes: tapes, .. } = sweep;
         transform::run_passes(&mut func);
         Swept { func, refused, atomics: Vec::new(), extremes: Vec::new(), tapes, written_back: Vec::new() }
@@ -64,7 +104,7 @@ impl Whole {
 }
 
 impl Sweep<'_> {
-    fn function(&mut self, wanted: &[bool]) {
+    fn function(&mut self, wanted: &[bool], is_seeded: bool) {
         let primal = self.primal;
         let params = primal.region(primal.body).params.clone();
         for (index, param) in params.iter().enumerate() {
@@ -74,9 +114,12 @@ impl Sweep<'_> {
         let n = primal.region(primal.body).insts.len() - 1;
         self.forward(primal.body, n, Mode { is_first: true, is_nested: false, is_reversed: true });
         let end = primal.inst(primal.region(primal.body).insts[n]);
-        for &result in &end.operands {
+        for (index, &result) in end.operands.iter().enumerate() {
             let ty = primal.ty(result);
-            if is_wanted(ty) {
+            if is_seeded {
+                let seed = self.b.param(params.len() + index);
+                self.accumulate(result, seed);
+            } else if is_wanted(ty) {
                 let one = ones(&mut self.b, ty);
                 self.accumulate(result, one);
             }

@@ -33,6 +33,7 @@ pub(crate) struct Record {
     pub(crate) has_all: bool,
     /// One array a carried value.
     states: Vec<Value>,
+    types: Vec<Type>,
     /// The rounds whose states the slots hold.
     rounds: Option<Value>,
 }
@@ -48,9 +49,9 @@ impl Sweep<'_> {
             [lo, hi, step] => (trip_count(&mut self.b, lo, hi, step), Some((lo, step))),
             _ => (self.b.int(Scalar::I64, 0), None),
         };
-        let states = state.iter().map(|&ty| self.local_array(ty, n_slots)).collect();
+        let states = state.iter().map(|&ty| self.slots(ty, n_slots)).collect();
         let rounds = (!has_all).then(|| self.local_array(Type::i64(), n_slots));
-        Record { n, start, n_slots, has_all, states, rounds }
+        Record { n, start, n_slots, has_all, states, types: state.to_vec(), rounds }
     }
 
     /// Keeps the state of round `k` if it is one of the first.
@@ -72,7 +73,7 @@ impl Sweep<'_> {
 
     fn keep(&mut self, record: &Record, slot: Value, k: Value, state: &[Value]) {
         for (&array, &value) in record.states.iter().zip(state) {
-            self.b.store(array, &[slot], &[], &[], value);
+            self.keep_in(array, slot, value);
         }
         if let Some(rounds) = record.rounds {
             self.b.store(rounds, &[slot], &[], &[], k);
@@ -80,7 +81,7 @@ impl Sweep<'_> {
     }
 
     fn kept(&mut self, record: &Record, slot: Value) -> Vec<Value> {
-        record.states.iter().map(|&array| self.b.load(array, &[slot], &[], &[])).collect()
+        record.states.iter().zip(&record.types).map(|(&array, &ty)| self.kept_in(array, slot, ty)).collect()
     }
 
     /// The slot on top of the stack when the reverse sweep begins. Where the slots did not suffice only the first is

@@ -47,6 +47,7 @@ mod structure;
 mod sweep;
 mod tangent;
 mod tape;
+mod tiles;
 mod trips;
 
 pub use adjoint::{Adjoint, Fact, Request, adjoint_params, reverse};

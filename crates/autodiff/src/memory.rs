@@ -5,6 +5,7 @@
 
 use crate::custom::{Customs, call_roots};
 pub(crate) use analysis::{Aliases, Root, roots};
+use ir::op::Effect;
 use ir::{Function, Op, RegionId, Type, Value};
 use std::collections::HashSet;
 
@@ -54,7 +55,7 @@ impl Walk<'_> {
         for &id in &func.region(region).insts {
             let inst = func.inst(id);
             match inst.op {
-                Op::Load => self.load(&roots(func, inst.operands[0])),
+                op if op.effect() == Effect::Read => self.load(&roots(func, inst.operands[0])),
                 Op::Call => {
                     let roots = call_roots(func, inst);
                     self.load(&roots);
@@ -62,7 +63,7 @@ impl Walk<'_> {
                         self.written.extend(roots);
                     }
                 }
-                Op::Store | Op::Atomic | Op::AtomicCas => self.written.extend(roots(func, inst.operands[0])),
+                op if op.effect() == Effect::Write => self.written.extend(roots(func, inst.operands[0])),
                 // What a round writes, the next may load.
                 Op::For | Op::Loop => self.region(inst.regions[0]),
                 _ => {}

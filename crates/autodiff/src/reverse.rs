@@ -14,6 +14,7 @@ use crate::kept::Record;
 use crate::rules::{Partial, Rule, partials, rule};
 use crate::sweep::{Mode, Sweep};
 use crate::tangent::{self, zero};
+use ir::op::Effect;
 use ir::{Attr, Inst, InstId, Op, RegionId, Scalar, Type, Value};
 
 /// A copy inside a region that is swept next.
@@ -40,6 +41,9 @@ impl Sweep<'_> {
                 if inst.op == Op::If { self.reverse_if(id) } else { self.reverse_loop(id) }
             }
             Op::Load | Op::Store | Op::Atomic | Op::AtomicCas => self.reverse_access(inst),
+            op if op.is_over_tiles() && matches!(op.effect(), Effect::Read | Effect::Write) => {
+                self.reverse_tile_access(inst);
+            }
             Op::Call => self.reverse_call(inst),
             _ => {
                 let Some(&result) = inst.results.first() else { return };
@@ -54,7 +58,7 @@ impl Sweep<'_> {
         let primal = self.primal;
         primal.region(region).insts.iter().any(|&id| {
             let inst = primal.inst(id);
-            matches!(inst.op, Op::Store | Op::Atomic | Op::AtomicCas)
+            inst.op.effect() == Effect::Write
                 && self.activity.counterpart(primal, inst.operands[0]) != Counterpart::Absent
                 || self.reaches_adjoints(inst)
                 || inst.regions.iter().any(|&inner| self.writes(inner))
@@ -86,6 +90,7 @@ impl Sweep<'_> {
                 }
             }
             Some(Rule::Scalar(row)) => self.reverse_scalars(inst, row, d),
+            None if inst.op.is_over_tiles() => self.reverse_tile(inst, d),
             None => self.reverse_linear(inst, d),
         }
     }

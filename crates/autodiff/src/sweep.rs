@@ -20,7 +20,9 @@ use crate::kept::Record;
 use crate::memory::{Aliases, Root, Volatile, roots};
 use crate::tangent::{has_arrays, leads_to_floats, zero};
 use crate::tape::{SharedTape, Tape};
+use crate::tiles::Maps;
 use diagnostics::Diagnostic;
+use ir::op::Effect;
 use ir::{Attr, Builder, Function, Inst, InstId, Op, RegionId, Scalar, Type, Value};
 use std::collections::{HashMap, HashSet};
 
@@ -29,6 +31,7 @@ pub(crate) struct Sweep<'a> {
     pub(crate) activity: &'a Activity,
     pub(crate) volatile: &'a Volatile,
     pub(crate) customs: &'a Customs,
+    pub(crate) maps: &'a Maps,
     pub(crate) aliases: Aliases,
     pub(crate) b: Builder<'a>,
     /// The newest copy of each primal value.
@@ -85,6 +88,7 @@ impl<'a> Sweep<'a> {
         activity: &'a Activity,
         volatile: &'a Volatile,
         customs: &'a Customs,
+        maps: &'a Maps,
         aliases: Aliases,
         out: &'a mut Function,
     ) -> Sweep<'a> {
@@ -100,6 +104,7 @@ impl<'a> Sweep<'a> {
             activity,
             volatile,
             customs,
+            maps,
             aliases,
             b: Builder::new(out),
             values: vec![None; n],
@@ -155,7 +160,10 @@ impl<'a> Sweep<'a> {
             Op::CheckBounds | Op::CheckIndex | Op::CheckNonZero | Op::CheckFinite | Op::Assert | Op::Print => {}
             Op::If => self.forward_if(id, mode),
             Op::For | Op::Loop => self.forward_loop(id, mode),
-            Op::Load | Op::Atomic | Op::AtomicCas | Op::Call if self.is_pushed(inst) && mode.is_nested => {
+            op if (matches!(op.effect(), Effect::Read | Effect::Write) || op == Op::Call)
+                && self.is_pushed(inst)
+                && mode.is_nested =>
+            {
                 if mode.is_first {
                     self.copy(id);
                 }
@@ -167,7 +175,7 @@ impl<'a> Sweep<'a> {
                     }
                 }
             }
-            Op::Store | Op::Atomic | Op::AtomicCas => {
+            op if op.effect() == Effect::Write => {
                 let keeps = || self.volatile.keeps(&roots(self.primal, inst.operands[0]), self.aliases);
                 if mode.is_first && (self.is_pushed(inst) || keeps()) {
                     self.copy(id);
@@ -187,7 +195,7 @@ impl<'a> Sweep<'a> {
         let copy = self.b.push(inst.op, &operands, inst.attr.clone(), &[], &types);
         let results = self.b.func.inst(copy).results.clone();
         self.set(&inst.results, &results);
-        if matches!(inst.op, Op::Atomic | Op::AtomicCas) {
+        if inst.op.effect() == Effect::Write && !inst.results.is_empty() {
             self.atomics.push((copy, id));
         }
     }

@@ -8,6 +8,7 @@ pub(crate) fn has_floats(ty: Type) -> bool {
     match ty.kind() {
         TypeKind::Array { .. } => false,
         TypeKind::Struct(_) | TypeKind::Tuple(_) => components(ty).any(has_floats),
+        TypeKind::Tile { elem, .. } => has_floats(*elem),
         _ => ty.element().is_some_and(Scalar::is_float),
     }
 }
@@ -49,6 +50,10 @@ pub(crate) fn zero(b: &mut Builder<'_>, ty: Type) -> Value {
             operands.extend(std::iter::repeat_n(extent, *rank as usize));
             b.push1(Op::ArrayFromAddress, &operands, Attr::None, ty)
         }
+        TypeKind::Tile { elem, .. } => {
+            let elem = zero(b, *elem);
+            b.push1(Op::TileFill, &[elem], Attr::None, ty)
+        }
         TypeKind::Struct(_) | TypeKind::Tuple(_) => {
             let parts: Vec<Value> = components(ty).map(|ty| zero(b, ty)).collect();
             b.construct(ty, &parts)
@@ -63,6 +68,10 @@ pub(crate) fn zero(b: &mut Builder<'_>, ty: Type) -> Value {
 /// x + y over the float components; the rest is x's.
 pub(crate) fn add(b: &mut Builder<'_>, x: Value, y: Value) -> Value {
     let ty = b.ty(x);
+    if let Some((_, extents)) = ty.as_tile() {
+        let start = b.int(Scalar::I64, 0);
+        return b.push1(Op::TileScatter, &[x, y, start], Attr::Extents(row_major(extents)), ty);
+    }
     if !is_record(ty) {
         return b.binary(Op::Add, x, y);
     }
@@ -70,6 +79,15 @@ pub(crate) fn add(b: &mut Builder<'_>, x: Value, y: Value) -> Value {
         let (x, y) = (b.extract(x, index), b.extract(y, index));
         if has_floats(b.ty(x)) { add(b, x, y) } else { x }
     })
+}
+
+/// The strides of a tile's elements, row by row.
+pub(crate) fn row_major(extents: &[u32]) -> Box<[u64]> {
+    let mut strides = vec![1; extents.len()];
+    for dim in (1..extents.len()).rev() {
+        strides[dim - 1] = strides[dim] * u64::from(extents[dim]);
+    }
+    strides.into()
 }
 
 /// x where `condition` holds, else zero.

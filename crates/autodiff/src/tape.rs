@@ -5,8 +5,10 @@
 
 use crate::memory::roots;
 use crate::sweep::Sweep;
+use crate::tangent::zero;
 use crate::trips::static_trips;
-use ir::{Attr, Builder, Function, Inst, InstId, Op, Param, RegionId, Scalar, Type, Value};
+use ir::op::Effect;
+use ir::{Attr, Builder, Function, Inst, InstId, Op, Param, RegionId, Scalar, Type, Value, ValueDef};
 
 /// Bytes that one tape of a thread takes at most.
 const MAX_TAPE: u64 = 1 << 16;
@@ -93,7 +95,7 @@ impl Sweep<'_> {
             let inst = primal.inst(id);
             if is_nested && self.is_pushed(inst) {
                 pushes = true;
-                for &result in &inst.results {
+                for &result in inst.results.iter().filter(|&&result| primal.ty(result).as_tile().is_none()) {
                     add(sizes, primal.ty(result), times, id);
                 }
             }
@@ -115,8 +117,8 @@ impl Sweep<'_> {
     /// Whether a second run of the instruction may give another result.
     pub(crate) fn is_pushed(&self, inst: &Inst) -> bool {
         match inst.op {
-            Op::Load => self.volatile.is_volatile(&roots(self.primal, inst.operands[0])),
-            Op::Atomic | Op::AtomicCas => self.is_used[inst.result().index()],
+            op if op.effect() == Effect::Read => self.volatile.is_volatile(&roots(self.primal, inst.operands[0])),
+            op if op.effect() == Effect::Write => inst.results.first().is_some_and(|old| self.is_used[old.index()]),
             Op::Call => self.customs.get(inst).is_some_and(|custom| custom.touches_memory),
             _ => false,
         }
@@ -128,6 +130,9 @@ impl Sweep<'_> {
     }
 
     pub(crate) fn push_on_tape(&mut self, value: Value) {
+        if self.primal.ty(value).as_tile().is_some() {
+            return self.refuse_tape(value);
+        }
         let tape = self.tape_of(value);
         let (at, value) = (self.tapes[tape].at, self.value(value));
         if let Some(array) = self.tapes[tape].array {
@@ -137,12 +142,26 @@ impl Sweep<'_> {
     }
 
     pub(crate) fn read_from_tape(&mut self, value: Value) {
+        if self.primal.ty(value).as_tile().is_some() {
+            let zero = zero(&mut self.b, self.primal.ty(value));
+            self.values[value.index()] = Some(zero);
+            return;
+        }
         let tape = self.tape_of(value);
         if let Some(array) = self.tapes[tape].array {
             let at = self.tapes[tape].at;
             self.values[value.index()] = Some(self.b.load(array, &[at], &[], &[]));
         }
         self.advance_tape(tape);
+    }
+
+    fn refuse_tape(&mut self, value: Value) {
+        let ValueDef::Result(id, _) = self.primal.def(value) else { return };
+        self.refuse(
+            self.primal.inst(id),
+            "a gradient needs a tile that is loaded here and overwritten later, in a loop",
+        )
+        .help("store to another array than is loaded, or load before the loop");
     }
 
     fn advance_tape(&mut self, tape: usize) {

@@ -21,6 +21,7 @@
 //! ```
 
 mod block;
+mod each;
 mod entry;
 mod gang;
 mod host;

@@ -15,6 +15,7 @@
 //! counted beside the i64: kernels whose index is an i32 vectorize like the others.
 
 use crate::block::Shell;
+use crate::each::Each;
 use crate::entry::{Bodies, Entry, load_arguments};
 use crate::gang::{Reason, Streams, can_widen, is_long, width};
 use crate::host::{abilities, cpu, gathers, host_target};
@@ -255,6 +256,21 @@ fn build<'c>(
     let mut sums = if options.contiguous && options.distinct { transform::exact_sums(func) } else { Vec::new() };
     sums.truncate(MAX_SUMS);
     let mut passes = Passes::All;
+    if analysis::has_each(func) {
+        if module.block_dim > 1 {
+            let text = "tiles of several threads a block are for GPUs: on the CPU a block is one thread, \
+                        so leave `enable_cpu_blocks` off";
+            return Err(Error::Unsupported(text.into()));
+        }
+        let entry = Entry::new(ctx, &llvm, function, rank, Bodies::Threads, None)?;
+        let mut lowering = lower(func, &entry, entry.thread.clone());
+        let uniformity = analysis::uniformity(func, options.rank.saturating_sub(1));
+        let each = Each::new(func, &uniformity, fixed_width(func, options), options.isa);
+        lowering.each = Some(Box::new(each));
+        entry.fill(&mut lowering, None, options.contiguous, &[])?;
+        check_llvm(&llvm)?;
+        return Ok((llvm, Passes::All));
+    }
     match plan(func, options) {
         Err(_) => {
             let func = &alone(func);
@@ -325,13 +341,17 @@ fn build_program<'c>(
 }
 
 fn program_plan(func: &Function, options: &CpuOptions) -> crate::block::Plan {
-    let width = match options.gang {
+    crate::block::Plan::new(func, fixed_width(func, options), options.isa)
+}
+
+/// The lanes of gangs, where that is not for the machine's vectors to say.
+fn fixed_width(func: &Function, options: &CpuOptions) -> Option<u32> {
+    match options.gang {
         _ if is_deep(func) => Some(1),
         Gang::Off => Some(1),
         Gang::Width(width) | Gang::Masked(width) => Some(width),
         Gang::Auto => None,
-    };
-    crate::block::Plan::new(func, width, options.isa)
+    }
 }
 
 fn check_llvm(llvm: &LlvmModule<'_>) -> Result<()> {

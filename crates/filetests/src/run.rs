@@ -380,10 +380,11 @@ impl Text<'_> {
     }
 }
 
-/// With the math that compiled code has, not the platform's.
+/// With the math that compiled code has, not the platform's, and without tiles.
 fn expanded(module: &Module) -> Module {
     let mut module = module.clone();
     let _ = transform::expand_math(&mut module);
+    transform::settle_tiles(&mut module);
     module
 }
 

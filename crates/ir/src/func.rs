@@ -35,6 +35,8 @@ pub struct Module {
     pub fast_math: bool,
     /// With `fast_math`: the target has instructions for functions of f32, which stay ops.
     pub approximate: bool,
+    /// Threads of a block, where the kernel has tiles; 0 and 1 are the same.
+    pub block_dim: u32,
 }
 
 /// What a failed check reports besides the values it saw.

@@ -25,6 +25,7 @@ impl Type {
     pub fn align(self) -> u64 {
         match self.kind() {
             TypeKind::Array { .. } => 8,
+            TypeKind::Tile { elem, .. } => elem.align(),
             TypeKind::Struct(s) => s.fields.iter().map(|(_, ty)| ty.align()).max().unwrap_or(1),
             TypeKind::Tuple(items) => items.iter().map(|ty| ty.align()).max().unwrap_or(1),
             _ => self.element().map_or(1, Scalar::size),
@@ -36,6 +37,7 @@ impl Type {
         match self.kind() {
             TypeKind::Array { rank, .. } => 8 * (1 + 2 * u64::from(*rank)),
             TypeKind::Scalar(scalar) => scalar.size(),
+            TypeKind::Tile { elem, .. } => self.n_elements() * elem.size(),
             TypeKind::Struct(_) | TypeKind::Tuple(_) => {
                 let n = self.n_components();
                 let end = if n == 0 { 0 } else { self.offset(n - 1) + self.component(n - 1).map_or(0, Type::size) };

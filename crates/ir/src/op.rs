@@ -49,7 +49,7 @@ pub enum AttrKind {
     Extents,
     /// The way from an array element to the piece accessed.
     Path,
-    /// A path and the atomic operation.
+    /// A path and the atomic operation; of tiles the operation alone.
     Atomic,
     Site,
     Text,
@@ -87,6 +87,10 @@ impl AtomicOp {
 
     pub fn name(self) -> &'static str {
         AtomicOp::ALL.into_iter().find(|(op, _)| *op == self).map_or("", |(_, name)| name)
+    }
+
+    pub fn from_name(name: &str) -> Option<AtomicOp> {
+        AtomicOp::ALL.into_iter().find(|(_, known)| *known == name).map(|(op, _)| op)
     }
 }
 
@@ -245,7 +249,7 @@ ops! {
     BlockExtent "block_extent" Rule::Own, Index, Pure, "Threads of a block along x (0), y (1) or z (2), i64, at least 1.";
     GridExtent "grid_extent" Rule::Own, Index, Pure, "Thread blocks of the grid along x (0), y (1) or z (2), i64, at least 1.";
     LaneId "lane_id" Rule::Own, None, Pure, "Number of this thread in its warp, i32: its linear index mod 32.";
-    SharedArray "shared_array" Rule::Own, Extents, Control, "An array that all threads of the block share, one for each such instruction. It lives as long as the block; what it holds is unspecified until it is stored.";
+    SharedArray "shared_array" Rule::Own, Extents, Control, "An array that all threads of the block share, one for each such instruction; also in kernels over threads. It lives as long as the block; what it holds is unspecified until it is stored.";
     DynamicShared "dynamic_shared" Rule::Own, None, Pure, "dynamic_shared offset: an array of one dimension over the launch's dynamic shared bytes from the i64 offset on, as many whole elements as fit. All such arrays lie over the same bytes.";
     Barrier "barrier" Rule::Own, None, Sync, "Waits until every thread of the block that has not returned early is at this instruction in the same round of the loops around it. What they stored before is seen by all after. Threads that go other ways end the block with a report.";
     BarrierCount "barrier_count" Rule::Own, None, Sync, "A `barrier` that gives the number of threads whose bool operand holds, i32.";
@@ -272,10 +276,31 @@ ops! {
     Assert "assert" Rule::Own, Site, Check, "Ends the thread with a report where the bool operand is false.";
     Print "print" Rule::Own, Text, Print, "Writes text: C's printf format over scalar operands, written in one piece.";
 
+    TileFill "tile_fill" Rule::Own, None, Pure, "A tile whose elements are all the operand. This and the rows up to `tile_atomic_at` are over tiles: all threads of a block run them together; `lower_tiles` turns them into `each` before code is made.";
+    TileIndex "tile_index" Rule::Own, Index, Pure, "The tile of i32 whose elements are their own index along a dimension.";
+    TileMap "tile_map" Rule::Own, Func, Pure, "tile_map @f(x, …): the tile of what the function gives for each element. Where the function takes a tile it gets the whole operand, where it takes the element type of a tile of the result's extents the element; other operands go to every call. The function is pure.";
+    TileReduce "tile_reduce" Rule::Own, Func, Pure, "tile_reduce @f(t): one element from all, or from each row along the last dimension, by an associative and commutative function of two. Element e belongs to partial e mod p, each partial runs from its first element on, and halves of the partials are joined until one is left. p is the largest power of two that is at most the number of elements, at most 256 and, from 32 on, at most a sixteenth of them; of rows, 1.";
+    TileScan "tile_scan" Rule::Own, Func, Pure, "tile_scan @f(t): element e of the result is elements 0 to e of the operand, row by row, one after the other by an associative function of two.";
+    TileView "tile_view" Rule::Own, Extents, Pure, "tile_view t, start {strides}: the element of the result at (i, j, …) is the operand's at start + i * stride0 + j * stride1 + …, row by row, i64, in range.";
+    TilePut "tile_put" Rule::Own, Extents, Pure, "tile_put t, u, start {strides}: t, with the element at start + i * stride0 + j * stride1 + … replaced by that of u at (i, j, …); these are in range and distinct.";
+    TileScatter "tile_scatter" Rule::Own, Extents, Pure, "As `tile_put`, but adds in the place of replacing, and places may be the same; elements are added row by row.";
+    TileGet "tile_get" Rule::Own, None, Pure, "tile_get t, i: element i, row by row, i64, in range.";
+    TileSet "tile_set" Rule::Own, None, Pure, "tile_set t, x, i: t with element i, row by row, replaced by x.";
+    TileMatMul "tile_matmul" Rule::Own, None, Pure, "tile_matmul a, b, c: c plus the matrix product of a and b in the scalar type of c; each sum begins with c's element and runs from the first product on, each step rounded.";
+    TileOfThreads "tile_of_threads" Rule::Own, None, Pure, "The tile of the operand's value in each thread of the block, by the thread's index.";
+    TileOfThread "tile_of_thread" Rule::Own, None, Pure, "tile_of_thread t: the element at this thread's index in the block.";
+    TileLoad "tile_load" Rule::Own, None, Read, "tile_load a, i, j, …: the tile of the array's elements from (i, j, …) on; 0 outside of the array.";
+    TileStore "tile_store" Rule::Own, None, Write, "tile_store a, i, j, …, t: replaces the array's elements from (i, j, …) on; what is outside of the array is left out.";
+    TileAtomic "tile_atomic" Rule::Own, Atomic, Write, "tile_atomic a, i, j, …, t {OP}: as `tile_store`, by `atomic OP`; gives what was there, 0 outside.";
+    TileLoadAt "tile_load_at" Rule::Own, Index, Read, "tile_load_at a, t, i, j, … {dim}: as `tile_load`, but along one dimension the element is at an index that the tile t of i32 holds instead, by the index along that dimension.";
+    TileStoreAt "tile_store_at" Rule::Own, Index, Write, "tile_store_at a, t, i, j, …, u {dim}: as `tile_store`, at the places of `tile_load_at`.";
+    TileAtomicAt "tile_atomic_at" Rule::Own, Index, Write, "tile_atomic_at a, t, i, j, …, u {dim}: adds as `tile_atomic` at the places of `tile_load_at`; gives what was there.";
+
     Call "call" Rule::Own, Func, Control, "Calls a function of the module.";
     If "if" Rule::Own, None, Control, "Runs the first region where the bool operand holds, else the second; its results are what that region yields.";
     For "for" Rule::Own, None, Control, "for i = lo to hi step s: as Python's range: i takes lo, lo + s, … before hi (s > 0) or above hi (s < 0); none for s = 0. The bounds are read once. Carries values through the body's parameters.";
     Loop "loop" Rule::Own, None, Control, "Repeats its region until it breaks. Carries values through the region's parameters.";
+    Each "each" Rule::Own, None, Control, "each i = n: runs its region for every i from 0 to below n, in any order or at once, and goes on when all are done; the region ends with `yield`. The threads of a block share the work, and see all that was stored before. Kernels only, and not within itself.";
     Yield "yield" Rule::Own, None, Control, "Ends a region of `if` with its results.";
     Continue "continue" Rule::Own, None, Control, "Ends this round of the nearest enclosing loop with the next values of its parameters.";
     Break "break" Rule::Own, None, Control, "Leaves the nearest enclosing loop with its results.";
@@ -294,6 +319,11 @@ impl Op {
 
     pub fn is_pure(self) -> bool {
         self.effect() == Effect::Pure
+    }
+
+    /// Whether it is over tiles: `lower_tiles` turns it into others.
+    pub fn is_over_tiles(self) -> bool {
+        Op::TileFill <= self && self <= Op::TileAtomicAt
     }
 
     /// Whether it is for block kernels, block programs and what they call.

@@ -13,7 +13,7 @@
 
 use crate::func::{Attr, FuncRef, Function, Inst, InstId, Module, PathElem, RegionId, Site, Value};
 use crate::literal::{print_const, print_name, quote};
-use crate::op::Op;
+use crate::op::{AttrKind, Op};
 use crate::path;
 use crate::types::Type;
 use crate::verify::MAX_DEPTH;
@@ -177,7 +177,8 @@ impl Printer<'_> {
         let special = match inst.op {
             Op::Const => self.constant(inst),
             Op::Load | Op::Store | Op::Atomic | Op::AtomicCas | Op::CheckBounds => self.access(inst),
-            Op::Call => self.call(inst),
+            op if op.attr_kind() == AttrKind::Func => self.call(inst),
+            Op::Each => self.each_head(inst),
             Op::Print | Op::CallExtern => print_text(inst),
             Op::For => self.for_head(inst),
             Op::Loop => self.loop_head(inst),
@@ -279,6 +280,13 @@ impl Printer<'_> {
         let with = if carried.is_empty() { String::new() } else { format!(" with ({carried})") };
         let ty = self.func.values.get(var.index())?.ty;
         Some(format!(" v{}: {ty} = v{} to v{} step v{}{with}", var.0, lo.0, hi.0, step.0))
+    }
+
+    fn each_head(&self, inst: &Inst) -> Option<String> {
+        let [region] = inst.regions[..] else { return None };
+        let [param] = self.func.regions.get(region.index())?.params[..] else { return None };
+        let ty = self.func.values.get(param.index())?.ty;
+        Some(format!(" v{}: {ty} = v{}", param.0, inst.operands.first()?.0))
     }
 
     fn loop_head(&self, inst: &Inst) -> Option<String> {

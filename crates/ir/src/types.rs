@@ -139,6 +139,11 @@ pub enum TypeKind {
         elem: Type,
         rank: u32,
     },
+    /// Elements of static extents that the threads of a block hold together, row by row.
+    Tile {
+        elem: Type,
+        extents: Vec<u32>,
+    },
 }
 
 /// A handle to an interned [`TypeKind`].
@@ -200,6 +205,10 @@ impl Type {
         Type::new(TypeKind::Array { elem, rank })
     }
 
+    pub fn tile(elem: Type, extents: Vec<u32>) -> Type {
+        Type::new(TypeKind::Tile { elem, extents })
+    }
+
     pub fn tuple(items: Vec<Type>) -> Type {
         Type::new(TypeKind::Tuple(items))
     }
@@ -237,6 +246,16 @@ impl Type {
         if let TypeKind::Array { elem, rank } = self.0 { Some((*elem, *rank)) } else { None }
     }
 
+    /// Element type and extents of a tile.
+    pub fn as_tile(self) -> Option<(Type, &'static [u32])> {
+        if let TypeKind::Tile { elem, extents } = self.0 { Some((*elem, extents)) } else { None }
+    }
+
+    /// Elements of a tile; 0 for other types.
+    pub fn n_elements(self) -> u64 {
+        self.as_tile().map_or(0, |(_, extents)| extents.iter().fold(1, |n, &extent| n * u64::from(extent)))
+    }
+
     /// The scalar type of a scalar, vector, matrix, quaternion or transform.
     pub fn element(self) -> Option<Scalar> {
         match self.0 {
@@ -245,7 +264,7 @@ impl Type {
             | TypeKind::Matrix { elem, .. }
             | TypeKind::Quat(elem)
             | TypeKind::Transform(elem) => Some(*elem),
-            TypeKind::Struct(_) | TypeKind::Tuple(_) | TypeKind::Array { .. } => None,
+            TypeKind::Struct(_) | TypeKind::Tuple(_) | TypeKind::Array { .. } | TypeKind::Tile { .. } => None,
         }
     }
 
@@ -269,7 +288,7 @@ impl Type {
     /// How many components `construct` takes and `extract` can name: fields, items or scalars. A scalar has none.
     pub fn n_components(self) -> usize {
         match self.0 {
-            TypeKind::Scalar(_) | TypeKind::Array { .. } => 0,
+            TypeKind::Scalar(_) | TypeKind::Array { .. } | TypeKind::Tile { .. } => 0,
             TypeKind::Vector { len, .. } => *len as usize,
             TypeKind::Matrix { rows, cols, .. } => *rows as usize * *cols as usize,
             TypeKind::Quat(_) => 4,
@@ -294,7 +313,7 @@ impl Type {
 
 impl fmt::Display for Type {
     /// IR text: `f32`, `vec<f32, 3>`, `mat<f32, 3, 3>`, `quat<f32>`, `transform<f32>`, `array<f32, 1>`,
-    /// `tuple<f32, i32>`, `struct Ray<origin: vec<f32, 3>, t: f32>`.
+    /// `tile<f32, 4, 8>`, `tuple<f32, i32>`, `struct Ray<origin: vec<f32, 3>, t: f32>`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             TypeKind::Scalar(scalar) => f.write_str(scalar.name()),
@@ -303,6 +322,11 @@ impl fmt::Display for Type {
             TypeKind::Quat(elem) => write!(f, "quat<{}>", elem.name()),
             TypeKind::Transform(elem) => write!(f, "transform<{}>", elem.name()),
             TypeKind::Array { elem, rank } => write!(f, "array<{elem}, {rank}>"),
+            TypeKind::Tile { elem, extents } => {
+                write!(f, "tile<{elem}")?;
+                extents.iter().try_for_each(|extent| write!(f, ", {extent}"))?;
+                f.write_str(">")
+            }
             TypeKind::Tuple(items) => {
                 f.write_str("tuple<")?;
                 for (i, item) in items.iter().enumerate() {

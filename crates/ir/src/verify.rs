@@ -22,9 +22,9 @@ mod blocks;
 mod memory;
 mod rules;
 mod structure;
+mod tiles;
 
 use crate::func::{Attr, FuncRef, Function, InstId, Module};
-use crate::op::Op;
 use crate::print::{print_function, print_inst};
 use crate::types::{Type, TypeKind};
 use std::collections::HashSet;
@@ -144,7 +144,7 @@ fn find_recursion(module: &Module) -> Option<VerifyError> {
 fn calls(func: &Function) -> Vec<(InstId, usize)> {
     let listed = func.regions.iter().flat_map(|region| &region.insts);
     let callee = |&id: &InstId| match func.inst(id).attr {
-        Attr::Func(callee) if func.inst(id).op == Op::Call => Some((id, callee.index())),
+        Attr::Func(callee) => Some((id, callee.index())),
         _ => None,
     };
     listed.filter_map(callee).collect()
@@ -167,6 +167,16 @@ fn check_type(ty: Type) -> Result<(), String> {
                     return Err(format!("an array has 1 to {MAX_RANK} dimensions, found {rank}"));
                 }
                 1 + 2 * *rank as usize
+            }
+            TypeKind::Tile { elem, extents } => {
+                n_leaves(*elem)?;
+                if !(1..=MAX_RANK as usize).contains(&extents.len()) || extents.contains(&0) {
+                    return Err(format!("a tile has 1 to {MAX_RANK} dimensions of at least 1, found {extents:?}"));
+                }
+                match extents.iter().try_fold(elem.size(), |size, &n| size.checked_mul(n.into())) {
+                    Some(size) if size <= 1 << 31 => 1,
+                    _ => return Err("a tile is at most 2 GiB".into()),
+                }
             }
             TypeKind::Vector { len: 0, .. } | TypeKind::Matrix { rows: 0, .. } | TypeKind::Matrix { cols: 0, .. } => {
                 return Err(format!("{ty} has no components"));

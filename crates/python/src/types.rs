@@ -73,6 +73,7 @@ impl PyIrType {
             TypeKind::Struct(_) => "struct",
             TypeKind::Tuple(_) => "tuple",
             TypeKind::Array { .. } => "array",
+            TypeKind::Tile { .. } => "tile",
         }
     }
 
@@ -208,5 +209,6 @@ pub(crate) fn user_name(ty: ir::Type) -> String {
             format!("tuple({})", items.join(", "))
         }
         TypeKind::Array { elem, rank } => format!("array(dtype={}, ndim={rank})", user_name(*elem)),
+        TypeKind::Tile { elem, extents } => format!("tile(dtype={}, shape={extents:?})", user_name(*elem)),
     }
 }

@@ -117,7 +117,7 @@ impl Merger<'_> {
         let regions = inst.regions.clone();
         let writes = inst.op == Op::Call || regions.iter().any(|region| self.writes[region.index()]);
         // A later round of a loop sees what an earlier one wrote.
-        if writes && (is_loop(inst.op) || inst.op == Op::Threads) {
+        if writes && (is_loop(inst.op) || matches!(inst.op, Op::Threads | Op::Each)) {
             self.memory_changes();
         }
         let before = self.memory;

@@ -152,7 +152,9 @@ impl<'f> Marker<'f> {
         for &value in &inst.operands[..n_fixed] {
             self.mark_value(value);
         }
-        if matches!(inst.op, Op::Load | Op::Atomic | Op::AtomicCas) && !self.writes.is_empty() {
+        let effect = inst.op.effect();
+        let is_read = effect == Effect::Read || effect == Effect::Write && !inst.results.is_empty();
+        if is_read && !self.writes.is_empty() {
             self.mark_writes(&roots(self.func, inst.operands[0]));
         }
         // A live op takes its exits with it: leaving early is part of what it does.
@@ -195,7 +197,7 @@ impl<'f> Marker<'f> {
                 let Some(id) = self.owners[region.index()] else { return };
                 self.mark(id);
                 let inst = self.func.inst(id);
-                let n_fixed = usize::from(inst.op == Op::For);
+                let n_fixed = usize::from(matches!(inst.op, Op::For | Op::Each));
                 let Some(index) = (index as usize).checked_sub(n_fixed) else { return };
                 self.mark_value(inst.operands[if inst.op == Op::For { 3 + index } else { index }]);
                 // A `for` gives what it carries, so the two stay in step.
@@ -249,6 +251,9 @@ fn sweep(func: &mut Function, region: RegionId, is_live: &[bool], is_live_inst: 
 /// Drops results and carried values that are not live from an op, its regions and its exits.
 fn drop_slots(func: &mut Function, id: InstId, is_live: &[bool]) -> bool {
     let inst = func.inst(id).clone();
+    if inst.op == Op::Each {
+        return false;
+    }
     let keeps = |values: &[Value]| values.iter().map(|v| is_live[v.index()]).collect::<Vec<bool>>();
     let results = keeps(&inst.results);
     let mut changed = results.contains(&false);

@@ -11,7 +11,7 @@
 
 use crate::Changed;
 use crate::exits::is_loop;
-use ir::{Function, InstId, RegionId};
+use ir::{Function, InstId, Op, RegionId};
 
 /// Moves invariant ops out of all loops, inner loops first, so that an op may leave several.
 pub fn hoist_loop_invariants(func: &mut Function) -> Changed {
@@ -37,7 +37,7 @@ impl Hoister {
         let mut out = Vec::with_capacity(insts.len());
         for id in insts {
             let inner = func.inst(id).regions.clone();
-            let is_loop = is_loop(func.inst(id).op);
+            let is_loop = is_loop(func.inst(id).op) || func.inst(id).op == Op::Each;
             for region in inner {
                 self.region(func, region, loops + u32::from(is_loop));
                 if is_loop {

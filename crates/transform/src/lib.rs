@@ -22,6 +22,7 @@ pub mod flatten_arms;
 pub mod hoist_loop_invariants;
 pub mod inline_calls;
 pub mod jam_threads;
+pub mod lower_tiles;
 pub mod merge_arm_loads;
 pub mod range;
 pub mod replace;
@@ -31,6 +32,7 @@ pub mod sink_stores;
 pub mod split_at_thread;
 pub mod split_at_zero;
 mod split_structs;
+pub mod spread_each;
 pub mod stage_reads;
 pub mod store_in_warps;
 pub mod sum_in_blocks;
@@ -49,6 +51,7 @@ pub use flatten_arms::flatten_arms;
 pub use hoist_loop_invariants::hoist_loop_invariants;
 pub use inline_calls::{inline_calls, inline_calls_except};
 pub use jam_threads::jam_threads;
+pub use lower_tiles::lower_tiles;
 pub use merge_arm_loads::merge_arm_loads;
 pub use settle_nulls::settle_nulls;
 pub use simplify::simplify;
@@ -56,6 +59,7 @@ pub use sink_stores::sink_stores;
 pub use split_at_thread::split_at_thread;
 pub use split_at_zero::split_at_zero;
 pub use split_structs::split_structs;
+pub use spread_each::spread_each;
 pub use stage_reads::stage_reads;
 pub use store_in_warps::store_in_warps;
 pub use sum_in_blocks::{exact_sums, grid_sums, sum_in_blocks, sum_in_grid, summed_arrays};
@@ -153,6 +157,7 @@ pub fn optimize(module: &mut Module) {
     check(module, "expand_math", cfg!(debug_assertions));
     let _ = inline_calls(module);
     check(module, "inline_calls", cfg!(debug_assertions));
+    settle_tiles(module);
     let has_kernel = module.kernel().is_some();
     let mut again: Vec<bool> = module.funcs.iter().map(|func| !has_kernel || func.kind.is_kernel()).collect();
     let mut rounds = Rounds::default();
@@ -170,6 +175,31 @@ pub fn optimize(module: &mut Module) {
         }
     }
     check(module, "optimize", true);
+}
+
+/// Lowers the tiles of a kernel whose calls are inlined, and the functions of their elements.
+pub fn settle_tiles(module: &mut Module) {
+    if !module.funcs.iter().any(|func| func.insts.iter().any(|inst| inst.op.is_over_tiles())) {
+        return;
+    }
+    for (name, pass) in [PASSES[0], PASSES[1], PASSES[3]] {
+        for func in module.funcs.iter_mut().filter(|func| func.kind.is_kernel()) {
+            let _ = pass(func);
+        }
+        check(module, name, cfg!(debug_assertions));
+    }
+    if lower_tiles(module).0 {
+        check(module, "lower_tiles", cfg!(debug_assertions));
+        let _ = inline_calls(module);
+        // Nothing calls a function of tiles any more, and there is no code for one.
+        let is_over_tiles = |func: &Function| func.values.iter().any(|value| value.ty.as_tile().is_some());
+        for func in module.funcs.iter_mut().filter(|func| !func.kind.is_kernel() && is_over_tiles(func)) {
+            let mut empty = Function::new(func.name.clone(), func.kind, Vec::new(), Vec::new());
+            ir::Builder::new(&mut empty).ret(&[]);
+            *func = empty;
+        }
+        check(module, "inline_calls", cfg!(debug_assertions));
+    }
 }
 
 fn check(module: &Module, pass: &str, is_wanted: bool) {

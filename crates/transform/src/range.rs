@@ -59,7 +59,7 @@ impl Counters {
     /// Stays right while no region gets a new owner.
     pub fn new(func: &Function) -> Counters {
         let mut owners = vec![None; func.regions.len()];
-        for (i, inst) in func.insts.iter().enumerate().filter(|(_, inst)| inst.op == Op::For) {
+        for (i, inst) in func.insts.iter().enumerate().filter(|(_, inst)| matches!(inst.op, Op::For | Op::Each)) {
             owners[inst.regions[0].index()] = Some(InstId(i as u32));
         }
         Counters { owners, facts: Vec::new() }
@@ -142,6 +142,10 @@ impl Counters {
     /// Bounds of the variable of the `for` whose body is `region`: from lo to before hi.
     fn counter(&self, func: &Function, region: RegionId, steps: u32) -> Option<Range> {
         let owner = func.inst(self.owners.get(region.index()).copied().flatten()?);
+        if owner.op == Op::Each {
+            let n = self.bounds(func, owner.operands[0], steps)?;
+            return Some(Range { lo: 0, hi: (n.hi - 1).max(0) });
+        }
         let [lo, hi, step, ..] = owner.operands[..] else { return None };
         let (lo, hi, step) =
             (self.bounds(func, lo, steps)?, self.bounds(func, hi, steps)?, self.bounds(func, step, steps)?);

@@ -153,6 +153,10 @@ pub(crate) fn zero(func: &mut Function, ty: Type, span: Span, out: &mut Vec<Inst
             operands.extend(std::iter::repeat_n(extent, *rank as usize));
             push(func, Op::ArrayFromAddress, &operands, Attr::None, ty, span, out)
         }
+        TypeKind::Tile { elem, .. } => {
+            let elem = zero(func, *elem, span, out);
+            push(func, Op::TileFill, &[elem], Attr::None, ty, span, out)
+        }
         TypeKind::Struct(_) | TypeKind::Tuple(_) => {
             let components: Vec<Type> = (0..ty.n_components()).filter_map(|i| ty.component(i)).collect();
             let components: Vec<Value> = components.into_iter().map(|ty| zero(func, ty, span, out)).collect();

@@ -24,7 +24,15 @@ impl OwnArrays {
     pub(super) fn of(func: &Function) -> OwnArrays {
         let n = func.values.len();
         let mut own = OwnArrays { roots: vec![None; n], is_parted: vec![false; n] };
-        own.find(func, func.body);
+        match super::has_each(func) {
+            // Arrays around `each` are one for all lanes.
+            true => {
+                for inst in super::each::listed(func, func.body).filter(|inst| inst.op == Op::Each) {
+                    own.find(func, inst.regions[0]);
+                }
+            }
+            false => own.find(func, func.body),
+        }
         let handed_on = own.handed_on(func);
         own.roots.iter_mut().for_each(|root| *root = root.filter(|root| !handed_on[root.index()]));
         own

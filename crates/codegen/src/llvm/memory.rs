@@ -160,6 +160,21 @@ impl<'c> Lowering<'c, '_> {
         self.contiguous(base, extents, elem)
     }
 
+    /// A shared array of a kernel whose threads are blocks of their own.
+    pub(crate) fn tile_memory(&mut self, inst: &Inst) -> Result<Lowered<'c>> {
+        let ty = self.func.ty(inst.result());
+        let (Attr::Extents(extents), Some((elem, _))) = (&inst.attr, ty.as_array()) else {
+            return Err(Error::Invalid("`shared_array` without extents".into()));
+        };
+        let base = self.reserve(extents.iter().fold(elem.size(), |size, &n| size.saturating_mul(n)))?;
+        // Gangs read whole vectors.
+        if let Some(alloca) = base.as_instruction() {
+            alloca.set_alignment(64).map_err(|error| Error::llvm("alignment", error.to_string()))?;
+        }
+        let extents: SmallVec<[IntValue<'c>; 4]> = extents.iter().map(|&n| self.i64(n)).collect();
+        self.contiguous(base, extents, elem)
+    }
+
     fn array_from_address(&mut self, inst: &Inst) -> Result<Lowered<'c>> {
         let ty = self.func.ty(inst.result());
         let (elem, _) = ty.as_array().ok_or_else(|| Error::Invalid(format!("{ty} is no array")))?;

@@ -24,6 +24,7 @@ mod shared;
 pub(crate) mod sums;
 
 use crate::block::Block;
+use crate::each::Each;
 use crate::gang::Gang;
 use crate::nvptx::Device;
 use crate::small_sums::SmallSum;
@@ -103,6 +104,8 @@ pub(crate) struct Lowering<'c, 'a> {
     pub small_sum: Option<SmallSum<'c>>,
     /// What a block program needs besides, where this lowers one.
     pub block: Option<Box<Block<'c>>>,
+    /// What `each` needs besides, where the kernel has it.
+    pub each: Option<Box<Each<'c>>>,
     /// What a GPU's code needs besides, where this lowers for one.
     pub device: Option<Box<Device<'c>>>,
 }
@@ -153,6 +156,7 @@ impl<'c, 'a> Lowering<'c, 'a> {
             small_sums: Vec::new(),
             small_sum: None,
             block: None,
+            each: None,
             device: None,
         }
     }
@@ -185,6 +189,8 @@ impl<'c, 'a> Lowering<'c, 'a> {
             Op::If | Op::For | Op::Loop | Op::Yield | Op::Continue | Op::Break | Op::Return | Op::Unreachable => {
                 return self.control(inst);
             }
+            Op::Each => return self.each(id, inst),
+            Op::SharedArray if self.each.is_some() => self.tile_memory(inst)?,
             Op::Call => return Err(Error::Invalid(format!("`{}` still has a call", func.name))),
             Op::CheckBounds | Op::CheckIndex | Op::CheckNonZero | Op::CheckFinite | Op::Assert => {
                 return self.check(inst);

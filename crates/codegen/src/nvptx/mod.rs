@@ -331,7 +331,7 @@ fn build<'c>(
     };
     let sizes = [args_bytes, bounds_bytes];
     let function = declare(ctx, &llvm, &entry, sizes, module.fast_math, options);
-    let plan = if is_over_blocks { None } else { plan(func, options).ok() };
+    let plan = if is_over_blocks || prepared.has_each { None } else { plan(func, options).ok() };
     let width = plan.as_ref().map_or(prepared.n_jammed, |plan| plan.width);
     let shell = if is_over_blocks {
         Shell::over_blocks(ctx, function)?

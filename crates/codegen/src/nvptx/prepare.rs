@@ -3,7 +3,7 @@
 //! In: an optimized module. Out: the same, with loops in the form that a GPU runs fastest: those over the thread's own
 //! arrays written out, those over all other threads without a test, for two threads at once, what a warp reads together
 //! by way of shared memory, reads several rounds at a time and not behind branches, indices in 64 bits, and neighbors'
-//! stores of vectors and sums at one place a warp at a time.
+//! stores of vectors and sums at one place a warp at a time. `each` becomes loops of the block's threads.
 
 use super::{PtxOptions, exact};
 use ir::{FuncRef, Function, FunctionKind, Module};
@@ -68,13 +68,19 @@ pub(super) struct Prepared {
     pub n_jammed: u32,
     /// Its blocks stay and take all threads of the launch in turn.
     pub is_resident: bool,
+    /// Its blocks work on what its threads hold together.
+    pub has_each: bool,
 }
 
 pub(super) fn prepare(module: &Module, kernel: FuncRef, options: &PtxOptions) -> Prepared {
-    let mut prepared = Prepared { module: module.clone(), n_jammed: 1, is_resident: false };
+    let mut prepared = Prepared { module: module.clone(), n_jammed: 1, is_resident: false, has_each: false };
     let target = Target { options, fast_math: module.fast_math };
     let func = prepared.module.funcs.get_mut(kernel.index()).filter(|func| !crate::x86::is_deep(func));
     let Some(func) = func else { return prepared };
+    if transform::spread_each(func).0 {
+        prepared.has_each = true;
+        return prepared;
+    }
     if SUM_IN_GRID.apply(func, &target) {
         prepared.is_resident = true;
         return prepared;

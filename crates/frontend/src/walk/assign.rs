@@ -66,7 +66,7 @@ impl Lower<'_, '_> {
             _ => false,
         };
         match bottom {
-            Place::Memory(_) | Place::Name(..) => Ok(place),
+            Place::Memory(_) | Place::Name(..) | Place::Tile(..) => Ok(place),
             Place::Operand(_) if self.rules.write.is_some() => Ok(place),
             Place::Operand(_) if is_view => {
                 let span = self.span_of(target);
@@ -109,6 +109,7 @@ impl Lower<'_, '_> {
                 self.names.set(&name, Binding::Is(value.clone()));
                 Ok(())
             }
+            Place::Tile(tile, part) => self.write_tile_part(tile, &part, value, span),
             Place::Memory(access) => {
                 let value = self.value_as(value, access.ty, span)?;
                 self.store(&access, value);
@@ -211,8 +212,15 @@ impl Lower<'_, '_> {
         }
         let old = self.read(place.clone())?;
         let new = self.binary_at(stmt.op, &old, &value, sides)?;
-        match &*stmt.target {
-            Expr::Name(name) => {
+        match (&*stmt.target, &old, &new) {
+            // In place: other names that hold the tile see it.
+            (Expr::Name(_), Operand::Value(old), Operand::Value(new))
+                if self.ty(*old).as_tile().is_some() && self.ty(*old) == self.ty(*new) =>
+            {
+                self.change_tile(*old, *new);
+                Ok(())
+            }
+            (Expr::Name(name), ..) => {
                 self.names.set(name.id.as_str(), Binding::Is(new));
                 Ok(())
             }

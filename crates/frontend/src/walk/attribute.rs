@@ -174,6 +174,7 @@ fn component(ty: Type, name: &str) -> Option<(PieceKind, Type)> {
 fn element_type(ty: Type) -> Option<Type> {
     match array_type(ty) {
         Some(array) => array.as_array().map(|(elem, _)| elem),
+        None if ty.as_tile().is_some() => ty.as_tile().map(|(elem, _)| elem),
         None if ty.is_composite() => ty.element().map(Type::scalar),
         None => None,
     }
@@ -183,6 +184,11 @@ fn element_type(ty: Type) -> Option<Type> {
 fn shape_of(ty: Type, name: &str) -> Option<Operand> {
     match ty.kind() {
         TypeKind::Vector { len, .. } if name == "length" => Some(Operand::int(i128::from(*len))),
+        TypeKind::Tile { extents, .. } if name == "shape" => {
+            Some(Operand::Tuple(extents.iter().map(|&n| Operand::int(i128::from(n))).collect()))
+        }
+        TypeKind::Tile { extents, .. } if name == "ndim" => Some(Operand::int(extents.len() as i128)),
+        TypeKind::Tile { .. } if name == "size" => Some(Operand::int(i128::from(ty.n_elements()))),
         TypeKind::Matrix { rows, cols, .. } if name == "shape" => {
             Some(Operand::Tuple([rows, cols].map(|&n| Operand::int(i128::from(n))).to_vec()))
         }
@@ -203,6 +209,7 @@ fn members(ty: Type) -> Vec<String> {
             letters.chain(length).chain(["dtype".to_owned()]).collect()
         }
         TypeKind::Matrix { .. } => list(&["shape", "dtype"]),
+        TypeKind::Tile { .. } => list(&["shape", "dtype", "ndim", "size"]),
         _ => Vec::new(),
     }
 }

@@ -143,6 +143,7 @@ fn has_floats(ty: Type) -> bool {
         TypeKind::Struct(_) | TypeKind::Tuple(_) => {
             (0..ty.n_components()).filter_map(|index| ty.component(index)).any(has_floats)
         }
+        TypeKind::Tile { elem, .. } => has_floats(*elem),
         _ => ty.element().is_some_and(Scalar::is_float),
     }
 }

@@ -118,6 +118,20 @@ impl Callee {
         }
     }
 
+    /// Whether the body may change the tile that a parameter holds: writes to a part of it, or hands it on.
+    pub(crate) fn changes(&self, param: &str) -> bool {
+        let body = &self.def(&self.parsed).body;
+        let assigned = super::scan::assigned(body);
+        if assigned.updated.iter().any(|name| name == param) {
+            return true;
+        }
+        let is_param = |expr: &Expr| matches!(expr, Expr::Name(name) if name.id.as_str() == param);
+        let hands_on = super::scan::calls(body)
+            .iter()
+            .any(|call| matches!(&*call.func, Expr::Name(_)) && call.arguments.args.iter().any(&is_param));
+        hands_on && !assigned.bound.iter().any(|name| name == param)
+    }
+
     fn signature(&self) -> String {
         let mut params = Vec::new();
         for param in &self.params {
@@ -334,6 +348,10 @@ impl Lower<'_, '_> {
                 values.push(if is_null { self.zero(ty) } else { self.value_as(&operand, ty, span)? });
                 arguments.push(Argument::Value(ty));
             } else {
+                let is_tile = operand.as_value().is_some_and(|value| self.ty(value).as_tile().is_some());
+                if is_tile && callee.changes(&param.name) {
+                    refs.push((index, param.name.clone(), values.len()));
+                }
                 arguments.push(self.argument(operand, span, &mut values)?);
             }
         }

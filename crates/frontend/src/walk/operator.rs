@@ -64,6 +64,9 @@ impl Lower<'_, '_> {
         {
             return Ok(Operand::Tuple([x, y].concat()));
         }
+        if let Some(result) = self.tile_binary(op, a, b, sides) {
+            return result;
+        }
         if let Some(result) = self.user_operator(operator_function(op), &[a, b], sides.whole) {
             return result;
         }
@@ -113,6 +116,9 @@ impl Lower<'_, '_> {
             && let Some(folded) = fold::unary(op, value)
         {
             return Ok(Operand::Static(folded));
+        }
+        if let Some(result) = self.tile_unary(op, operand, span) {
+            return result;
         }
         let name = match op {
             UnaryOp::USub => "neg",

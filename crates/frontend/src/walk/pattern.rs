@@ -93,6 +93,11 @@ pub(crate) fn user_name(ty: Type) -> String {
         TypeKind::Tuple(items) => {
             format!("({})", items.iter().map(|&item| user_name(item)).collect::<Vec<_>>().join(", "))
         }
+        TypeKind::Tile { elem, extents } => {
+            let comma = if extents.len() == 1 { "," } else { "" };
+            let extents: Vec<_> = extents.iter().map(u32::to_string).collect();
+            format!("tile(dtype={}, shape=({}{comma}))", user_name(*elem), extents.join(", "))
+        }
         TypeKind::Array { elem, rank: 1 } => format!("array(dtype={})", user_name(*elem)),
         TypeKind::Array { elem, rank } => format!("array{rank}d(dtype={})", user_name(*elem)),
     }

@@ -31,6 +31,22 @@ impl Lower<'_, '_> {
         Ok(values)
     }
 
+    /// A tile that a function may have changed: what has a name holds what the function left.
+    fn write_tile_argument(&mut self, target: &Expr, new: Value, span: Span) -> Result<()> {
+        match target {
+            Expr::Name(name) => {
+                if let Some(Binding::Is(Operand::Value(old))) = self.names.get(name.id.as_str()).cloned()
+                    && self.ty(old) == self.ty(new)
+                {
+                    self.change_tile(old, new);
+                }
+                Ok(())
+            }
+            Expr::Subscript(_) => self.assign(target, Operand::Value(new), span),
+            _ => Ok(()),
+        }
+    }
+
     /// Refuses a constant as the argument of a parameter passed by reference.
     pub(crate) fn require_reference(&mut self, operand: &Operand, param: &str, span: Span) -> Result<()> {
         let Operand::Static(value @ (HostValue::Int(_) | HostValue::Float(_) | HostValue::Bool(_))) = operand else {
@@ -69,6 +85,15 @@ impl Lower<'_, '_> {
                 _ => None,
             };
             let Some(HostValue::Func(func)) = callee else { continue };
+            // A tile that is passed may be changed.
+            for arg in &call.arguments.args {
+                if let Expr::Name(name) = arg
+                    && let Some(Binding::Is(Operand::Value(value))) = self.names.get(name.id.as_str())
+                    && self.ty(*value).as_tile().is_some()
+                {
+                    assigned.target(arg);
+                }
+            }
             for overload in self.unit.host.overloads(func) {
                 let Ok(source) = self.unit.host.source(overload) else { continue };
                 for (index, param) in source.params.iter().enumerate() {
@@ -92,6 +117,12 @@ impl Lower<'_, '_> {
             let positional = call.arguments.args.get(index);
             let Some(target) = positional.or_else(|| keyword().map(|keyword| &keyword.value)) else { continue };
             let span = self.span_of(target);
+            if let Operand::Value(new) = operand
+                && self.ty(new).as_tile().is_some()
+            {
+                self.write_tile_argument(target, new, span)?;
+                continue;
+            }
             if !matches!(target, Expr::Name(_) | Expr::Attribute(_) | Expr::Subscript(_)) {
                 let message = format!("the parameter `{name}` is passed by reference and needs a variable");
                 let report = self.report("not-a-reference", span, message);

@@ -129,6 +129,7 @@ impl Lower<'_, '_> {
                 changed.push(name);
             }
         }
+        self.add_tile_aliases(&mut changed);
         changed
     }
 

@@ -56,6 +56,15 @@ impl Assigned {
     }
 }
 
+impl Assigned {
+    /// A name that a call changes what it holds of.
+    fn changed(&mut self, arg: &Expr) {
+        if let Some(root) = root(arg) {
+            insert(&mut self.updated, root);
+        }
+    }
+}
+
 impl<'a> Visitor<'a> for Assigned {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
         match stmt {
@@ -77,6 +86,14 @@ impl<'a> Visitor<'a> for Assigned {
                 _ => "",
             };
             let args = || call.arguments.iter_source_order();
+            for &(_, index) in crate::warp::tiles::CHANGED.iter().filter(|(known, _)| *known == name) {
+                let by_name = || {
+                    call.arguments.keywords.iter().find(|keyword| names_out(keyword.arg.as_deref())).map(|k| &k.value)
+                };
+                if let Some(arg) = call.arguments.args.get(index).or_else(by_name) {
+                    self.changed(arg);
+                }
+            }
             for &index in crate::warp::builtins::outputs(name, args().count()) {
                 if let Some(arg) = args().nth(index) {
                     self.target(arg.value());
@@ -85,6 +102,11 @@ impl<'a> Visitor<'a> for Assigned {
         }
         walk_expr(self, expr);
     }
+}
+
+/// The keywords by which functions are given a tile that they change.
+fn names_out(keyword: Option<&str>) -> bool {
+    matches!(keyword, Some("out" | "dst" | "dest" | "a" | "y" | "z" | "A" | "keys" | "values" | "inout"))
 }
 
 fn insert(names: &mut Vec<String>, name: &str) {

@@ -6,6 +6,7 @@
 use super::lower::{Binding, Lower, Result};
 use super::operand::Operand;
 use crate::HostValue;
+use crate::warp::tiles::TilePart;
 use diagnostics::Span;
 use fabric::Fabric;
 use ir::{Attr, Op, PathElem, Scalar, Type, TypeKind, Value};
@@ -27,6 +28,8 @@ pub(crate) enum Place {
     Name(String, Operand),
     /// An array's element or a piece of it.
     Memory(Access),
+    /// A part of a tile.
+    Tile(Value, TilePart),
     /// A piece of another place that no memory path can name.
     Piece(Box<Place>, Piece),
 }
@@ -107,6 +110,7 @@ impl Lower<'_, '_> {
         match place {
             Place::Operand(operand) | Place::Name(_, operand) => Ok(operand),
             Place::Memory(access) => Ok(Operand::Value(self.load(&access))),
+            Place::Tile(tile, part) => self.read_tile_part(tile, &part),
             Place::Piece(base, piece) => {
                 if let Place::Memory(access) = &*base
                     && let Some(accesses) = self.spread(access, &piece)
@@ -197,6 +201,7 @@ impl Lower<'_, '_> {
         match place {
             Place::Operand(operand) | Place::Name(_, operand) => self.type_of(operand),
             Place::Memory(access) => Some(access.ty),
+            Place::Tile(tile, part) => self.tile_part_type(*tile, part),
             Place::Piece(_, piece) => Some(piece.ty),
         }
     }
@@ -272,6 +277,10 @@ impl Lower<'_, '_> {
             return self.array_place(array, indices, &name, span);
         }
         match (&base, ty) {
+            (_, Some(ty)) if ty.as_tile().is_some() => {
+                let tile = self.read(base)?;
+                self.tile_place(tile, indices, span)
+            }
             (_, Some(ty)) if is_mapped_array(ty) => {
                 let name = self.text_of(&*subscript.value).to_owned();
                 let mapped = self.read(base)?;

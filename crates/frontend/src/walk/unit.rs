@@ -49,7 +49,12 @@ impl<'h> Unit<'h> {
         Unit {
             host,
             options: options.clone(),
-            module: Module { fast_math: options.fast_math, approximate: options.approximate, ..Module::default() },
+            module: Module {
+                fast_math: options.fast_math,
+                approximate: options.approximate,
+                block_dim: options.block_dim,
+                ..Module::default()
+            },
             sources: SourceMap::default(),
             diagnostics: Vec::new(),
             instances: Vec::new(),
@@ -250,6 +255,13 @@ impl<'h> Unit<'h> {
         for (param, argument) in callee.params.iter().zip(arguments) {
             if let (Some(annotation), Argument::Value(ty)) = (&param.annotation, argument)
                 && annotation.is_ref()
+            {
+                lower.refs.push((param.name.clone(), *ty));
+                continue;
+            }
+            if let Argument::Value(ty) = argument
+                && ty.as_tile().is_some()
+                && callee.changes(&param.name)
             {
                 lower.refs.push((param.name.clone(), *ty));
             }

@@ -1,6 +1,7 @@
 //! The Warp dialect: what is Warp's own beside the walk, its [`builtins`].
 
 pub(crate) mod builtins;
+pub(crate) mod tiles;
 
 use crate::rules::Rules;
 use crate::walk::{operand, pattern};

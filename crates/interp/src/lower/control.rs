@@ -115,6 +115,23 @@ impl Lower<'_> {
         self.end_scope();
     }
 
+    /// One after the other.
+    pub(super) fn each(&mut self, inst: &Inst) {
+        let body = inst.regions[0];
+        let params = self.define_all(&self.func.region(body).params.clone());
+        let [lo, step, remaining] = [self.alloc(1), self.alloc(1), self.alloc(1)];
+        self.code.template[step as usize] = 1;
+        let (counter, hi) = (params[0], self.slot(inst.operands[0]));
+        let enter = ForEnter { lo, hi, step, bits: 64, is_signed: true, counter, remaining, exit: u32::MAX };
+        self.push(Step::ForEnter(Box::new(enter)));
+        let enter = self.code.steps.len() - 1;
+        let start = self.here();
+        self.in_scope(body);
+        self.push(Step::ForNext { counter, step, remaining, bits: 64, body: start });
+        let done = self.here();
+        self.patch(&[enter], done);
+    }
+
     pub(super) fn yield_(&mut self, inst: &Inst) {
         let scope = self.scopes.last().expect("`yield` stands in an `if`");
         assert!(scope.carried.is_none(), "`yield` ends a region of `if`");

@@ -45,7 +45,7 @@ impl Lower<'_> {
                 let extent = self.slot(inst.operands[0]) + 1 + index(inst);
                 self.push(Step::WrapIndex { dst, index: self.slot(inst.operands[1]), extent });
             }
-            Op::LocalArray => self.local_array(inst),
+            Op::LocalArray | Op::SharedArray => self.local_array(inst),
             Op::ArrayFromAddress => {
                 let dst = self.define(inst.result());
                 let (elem, _) = self.array(inst.result());

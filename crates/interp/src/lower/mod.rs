@@ -12,7 +12,7 @@ mod values;
 use crate::code::{Code, Move, Slot, Step};
 use control::Scope;
 use ir::op::Rule;
-use ir::{Attr, Function, Inst, Module, Op, RegionId, Scalar, Type, Value};
+use ir::{Attr, Function, FunctionKind, Inst, Module, Op, RegionId, Scalar, Type, Value};
 use runtime::Sites;
 
 /// The steps of `func`, which the verifier accepts; anything else panics. Its shared arrays get their place behind the
@@ -199,6 +199,10 @@ impl Lower<'_> {
             Op::If => self.if_(inst),
             Op::For => self.for_(inst),
             Op::Loop => self.loop_(inst),
+            Op::Each => self.each(inst),
+            // A thread is its own block.
+            Op::SharedArray if self.func.kind == FunctionKind::Kernel => self.memory(inst),
+            Op::ThreadIndex if self.func.kind == FunctionKind::Kernel => drop(self.define(inst.result())),
             Op::Yield => self.yield_(inst),
             Op::Continue => self.continue_(inst),
             Op::Break => self.break_(inst),

@@ -41,7 +41,7 @@ pub(super) fn instruction(reader: &mut Reader) -> Parsed<InstId> {
     let (operands, attr) = match op {
         Op::Const => (Vec::new(), constant(reader, first_type)?),
         Op::Load | Op::Store | Op::Atomic | Op::AtomicCas | Op::CheckBounds => access(reader, op)?,
-        Op::Call => call(reader, id)?,
+        _ if op.attr_kind() == AttrKind::Func => call(reader, id)?,
         Op::Print | Op::CallExtern => {
             let text = reader.cursor.string()?;
             let operands = if reader.cursor.eat(",") { reader.operands()? } else { Vec::new() };
@@ -50,6 +50,14 @@ pub(super) fn instruction(reader: &mut Reader) -> Parsed<InstId> {
         Op::For => (for_(reader, id)?, Attr::None),
         Op::Loop => (loop_(reader, id)?, Attr::None),
         Op::If => (if_(reader, id)?, Attr::None),
+        Op::Each => {
+            let region = own_region(reader, id);
+            reader.region_param(region)?;
+            reader.cursor.expect("=")?;
+            let n = reader.operand()?;
+            reader.region(region)?;
+            (vec![n], Attr::None)
+        }
         Op::Threads => {
             let region = own_region(reader, id);
             reader.region(region)?;
@@ -96,6 +104,7 @@ fn attribute(reader: &mut Reader, op: Op) -> Parsed<Attr> {
             }
             Attr::Extents(extents.into())
         }
+        AttrKind::Atomic => Attr::Atomic(mode(reader, AtomicOp::from_name)?, Box::default()),
         AttrKind::Site => site(reader)?,
         AttrKind::Scope => Attr::Scope(mode(reader, FenceScope::from_name)?),
         AttrKind::Shuffle => Attr::Shuffle(mode(reader, ShuffleMode::from_name)?),
@@ -123,7 +132,7 @@ fn access(reader: &mut Reader, op: Op) -> Parsed<(Vec<Value>, Attr)> {
     if op == Op::Atomic {
         let at = reader.cursor.position();
         let name = reader.cursor.name()?;
-        atomic = AtomicOp::ALL.into_iter().find(|(_, known)| *known == name).map(|(op, _)| op);
+        atomic = AtomicOp::from_name(&name);
         if atomic.is_none() {
             return Err(reader.cursor.error_at(at, &format!("there is no atomic operation `{name}`")));
         }

@@ -39,6 +39,15 @@ fn nested(cursor: &mut Cursor, depth: usize) -> Parsed<Type> {
             let elem = nested(cursor, depth + 1)?;
             Type::array(elem, size(cursor)?)
         }
+        "tile" => {
+            cursor.expect("<")?;
+            let elem = nested(cursor, depth + 1)?;
+            let mut extents = Vec::new();
+            while !cursor.is_at(">") {
+                extents.push(size(cursor)?);
+            }
+            Type::tile(elem, extents)
+        }
         "tuple" => {
             cursor.expect("<")?;
             let mut items = Vec::new();

@@ -93,7 +93,8 @@ fn exchanged(op: &OpTypes) -> Result<Type, String> {
 fn place(op: &OpTypes) -> Checked {
     let name = op.name();
     let kind = op.func.kind;
-    if kind == FunctionKind::Kernel {
+    // What `each` works on.
+    if kind == FunctionKind::Kernel && !matches!(op.inst.op, Op::SharedArray | Op::ThreadIndex) {
         return Err(format!("`{name}` outside a kernel over blocks of threads"));
     }
     let is_program = kind == FunctionKind::BlockProgram;

@@ -2,7 +2,7 @@
 //! of their own follow, those of memory in `memory`.
 
 use super::structure::types;
-use super::{blocks, memory};
+use super::{blocks, memory, tiles};
 use crate::func::{Attr, FuncRef, Function, FunctionKind, Inst, Module};
 use crate::op::{AttrKind, Op, Rule};
 use crate::types::{Class, Scalar, Type, TypeKind};
@@ -14,7 +14,7 @@ pub(super) struct OpTypes<'a> {
     pub inst: &'a Inst,
     pub operands: &'a [Type],
     pub results: &'a [Type],
-    /// Whether a `threads` is around.
+    /// Whether a `threads` or `each` is around.
     pub in_threads: bool,
 }
 
@@ -24,7 +24,7 @@ pub(super) fn check(op: &OpTypes) -> Checked {
     op.attr()?;
     let n_regions = match op.inst.op {
         Op::If => 2,
-        Op::For | Op::Loop | Op::Threads => 1,
+        Op::For | Op::Loop | Op::Threads | Op::Each => 1,
         _ => 0,
     };
     if op.inst.regions.len() != n_regions {
@@ -212,6 +212,7 @@ fn own(op: &OpTypes) -> Checked {
         }
         Op::For | Op::Loop => loops(op),
         other if other.is_over_blocks() => blocks::check(op),
+        other if other.is_over_tiles() || other == Op::Each => tiles::check(op),
         _ => memory::check(op),
     }
 }

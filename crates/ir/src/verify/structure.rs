@@ -149,7 +149,7 @@ impl<'a> Checker<'a> {
 
     fn types(&mut self, id: InstId, inst: &Inst, operands: &[Type]) {
         let results: Vec<Type> = inst.results.iter().filter_map(|&v| self.ty(v)).collect();
-        let in_threads = self.owners.iter().any(|&owner| self.func.inst(owner).op == Op::Threads);
+        let in_threads = self.owners.iter().any(|&owner| matches!(self.func.inst(owner).op, Op::Threads | Op::Each));
         let op = rules::OpTypes { module: self.module, func: self.func, inst, operands, results: &results, in_threads };
         if let Err(message) = rules::check(&op) {
             self.error(Some(id), message);
@@ -166,16 +166,18 @@ impl<'a> Checker<'a> {
         let name = inst.op.name();
         let owner = self.owners.last().map(|&id| self.func.inst(id));
         let is_loop = |inst: &Inst| matches!(inst.op, Op::For | Op::Loop);
-        let is_threads = |inst: &&Inst| inst.op == Op::Threads;
+        let is_threads = |inst: &&Inst| matches!(inst.op, Op::Threads | Op::Each);
         let around = || self.owners.iter().rev().map(|&id| self.func.inst(id));
         let target = around().take_while(|inst| !is_threads(inst)).find(|inst| is_loop(inst));
         let expected: Vec<Type> = match inst.op {
             Op::Unreachable => Vec::new(),
-            Op::Return if around().any(|inst| is_threads(&inst)) => return Err("`return` within `threads`".into()),
+            Op::Return if around().any(|inst| is_threads(&inst)) => {
+                return Err("`return` within `threads` or `each`".into());
+            }
             Op::Return => self.func.results.clone(),
             Op::Yield => match owner {
-                Some(owner) if matches!(owner.op, Op::If | Op::Threads) => self.value_types(&owner.results),
-                _ => return Err("`yield` ends a region of `if` or `threads` only".into()),
+                Some(owner) if matches!(owner.op, Op::If | Op::Threads | Op::Each) => self.value_types(&owner.results),
+                _ => return Err("`yield` ends a region of `if`, `threads` or `each` only".into()),
             },
             _ => {
                 let target = target.ok_or_else(|| format!("`{name}` outside any loop"))?;

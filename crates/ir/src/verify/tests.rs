@@ -1,6 +1,7 @@
 use super::*;
 use crate::builder::Builder;
 use crate::func::{FunctionKind, Param, RegionId, Value};
+use crate::op::Op;
 use crate::types::Scalar;
 use diagnostics::Span;
 

@@ -9,6 +9,10 @@ impl Simplifier<'_> {
     pub(super) fn control(&mut self, id: InstId) {
         match self.func.inst(id).op {
             Op::If => self.if_(id),
+            Op::Each => {
+                self.region(self.func.inst(id).regions[0]);
+                self.out.push(id);
+            }
             _ => self.loop_(id),
         }
     }

@@ -107,7 +107,7 @@ impl Lower<'_, '_> {
                 self.composite_of(ty, &call)
             }
             TypeKind::Struct(s) => self.structure(ty, s, args, span),
-            TypeKind::Tuple(_) | TypeKind::Array { .. } => self.builtin("array", args, span),
+            TypeKind::Tuple(_) | TypeKind::Array { .. } | TypeKind::Tile { .. } => self.builtin("array", args, span),
         }
     }
 

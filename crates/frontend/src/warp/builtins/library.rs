@@ -43,6 +43,7 @@ files!(
     "mesh_points.py",
     "mesh_signs.py",
     "texture.py",
+    "tile.py",
     "numba.py",
     "numba_arrays.py",
     "numba_fp8.py",

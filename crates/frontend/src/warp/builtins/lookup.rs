@@ -50,10 +50,8 @@ pub(super) fn python_only(name: &str) -> Option<&'static str> {
 
 /// Functions of Warp's that are still to come.
 pub(super) fn is_planned(name: &str) -> bool {
-    let families = ["tile_", "volume_", "dense_"];
-    families.iter().any(|family| name.starts_with(family))
-        || name.ends_with("_tiled")
-        || matches!(name, "tile" | "untile")
+    let families = ["tile_bvh_", "tile_mesh_", "tile_query_", "tile_stack", "volume_", "dense_"];
+    families.iter().any(|family| name.starts_with(family)) || name.ends_with("_tiled")
 }
 
 fn choose(lower: &mut Lower<'_, '_>, call: &Call<'_>, [yes, no]: [usize; 2]) -> Result<Operand> {
@@ -219,6 +217,7 @@ fn kind(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
         Some(TypeKind::Struct(_)) => "struct",
         Some(TypeKind::Tuple(_)) => "tuple",
         Some(TypeKind::Array { .. }) => "array",
+        Some(TypeKind::Tile { .. }) => "tile",
         None => "none",
     };
     Ok(Operand::Static(HostValue::Str(name.into())))

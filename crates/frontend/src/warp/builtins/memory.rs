@@ -148,6 +148,7 @@ fn len(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
                 return Ok(Operand::Value(lower.extent_of(array, 0)));
             }
             Some(TypeKind::Matrix { rows, .. }) => Some(*rows as usize),
+            Some(TypeKind::Tile { extents, .. }) => extents.first().map(|&extent| extent as usize),
             Some(TypeKind::Scalar(_) | TypeKind::Struct(_)) | None => None,
             Some(_) => lower.type_of(operand).map(Type::n_components),
         },

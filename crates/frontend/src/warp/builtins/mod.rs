@@ -38,7 +38,7 @@ use diagnostics::Span;
 use ir::Op;
 
 /// A builtin function.
-struct Row {
+pub(crate) struct Row {
     name: &'static str,
     /// Parameter names, as in Python: `x`, `tolerance?` may be left out, `*args` takes all further positional ones.
     params: &'static str,
@@ -47,7 +47,7 @@ struct Row {
 
 /// What a call becomes.
 #[derive(Clone, Copy)]
-enum Rule {
+pub(crate) enum Rule {
     /// One op over arguments of one type.
     Op(Op, Accepts),
     Own(fn(&mut Lower<'_, '_>, &Call<'_>) -> Result<Operand>),
@@ -55,7 +55,7 @@ enum Rule {
 
 /// The types that an op's arguments may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Accepts {
+pub(crate) enum Accepts {
     /// A floating-point scalar.
     Float,
     /// An integer scalar.
@@ -72,7 +72,7 @@ const fn op(name: &'static str, params: &'static str, op: Op, accepts: Accepts) 
     Row { name, params, rule: Rule::Op(op, accepts) }
 }
 
-const fn own(
+pub(crate) const fn own(
     name: &'static str,
     params: &'static str,
     rule: fn(&mut Lower<'_, '_>, &Call<'_>) -> Result<Operand>,
@@ -83,12 +83,16 @@ const fn own(
 const FAMILIES: [&[Row]; 7] =
     [math::ROWS, vector::ROWS, matrix::ROWS, construct::ROWS, memory::ROWS, print::ROWS, lookup::ROWS];
 
+fn rows() -> impl Iterator<Item = &'static Row> {
+    FAMILIES.iter().chain(&super::tiles::ROWS).flat_map(|rows| rows.iter())
+}
+
 /// Names that calls, loops and `static` handle themselves.
 const SYNTAX: [&str; 4] = ["range", "reversed", "static", "tid"];
 
 /// The name of every function that kernels can call, in order; names with an underscore are the library's own.
 pub fn names() -> Vec<&'static str> {
-    let rows = FAMILIES.iter().flat_map(|rows| rows.iter().map(|row| row.name));
+    let rows = rows().map(|row| row.name);
     let mut names: Vec<_> = rows.chain(SYNTAX).chain(library::names()).filter(|name| !name.starts_with('_')).collect();
     names.sort_unstable();
     names.dedup();
@@ -101,7 +105,7 @@ pub(crate) fn is_builtin(name: &str) -> bool {
 }
 
 fn find(name: &str) -> Option<&'static Row> {
-    FAMILIES.iter().flat_map(|rows| rows.iter()).find(|row| row.name == name)
+    rows().find(|row| row.name == name)
 }
 
 impl Lower<'_, '_> {

@@ -100,6 +100,7 @@ impl Lower<'_, '_> {
                 text.literal(")");
             }
             TypeKind::Tuple(_) => self.print_components(text, value, ["(", ", ", ")"]),
+            TypeKind::Tile { elem, extents } => self.print_tile(text, value, *elem, extents),
             TypeKind::Array { elem, rank } => {
                 text.literal("array(shape=(");
                 for dim in 0..*rank {
@@ -112,6 +113,21 @@ impl Lower<'_, '_> {
         }
     }
 
+    /// `[1 2 3] = tile(shape=(3), storage=register)`, the elements of all rows.
+    fn print_tile(&mut self, text: &mut Text, value: Value, elem: Type, extents: &[u32]) {
+        let n: u32 = extents.iter().product();
+        text.literal("[");
+        for index in 0..n.min(MOST_PRINTED) {
+            text.literal(if index == 0 { "" } else { " " });
+            let at = self.b().int(Scalar::I64, index.into());
+            let element = self.b().push1(Op::TileGet, &[value, at], Attr::None, elem);
+            self.print_value(text, element, false);
+        }
+        let extents: Vec<String> = extents.iter().map(u32::to_string).collect();
+        let more = if n > MOST_PRINTED { " …" } else { "" };
+        text.literal(&format!("{more}] = tile(shape=({}), storage=register)", extents.join(",")));
+    }
+
     fn print_components(&mut self, text: &mut Text, value: Value, marks: [&str; 3]) {
         text.literal(marks[0]);
         for i in 0..self.ty(value).n_components() as u32 {
@@ -122,6 +138,9 @@ impl Lower<'_, '_> {
         text.literal(marks[2]);
     }
 }
+
+/// Elements of a tile that are printed.
+const MOST_PRINTED: u32 = 256;
 
 fn conversion(scalar: Scalar) -> &'static str {
     match scalar {
