@@ -14,8 +14,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as _numpy
 from numpy import (
     bool_,
+    broadcast_shapes,
     complex64,
     complex128,
     dtype,
@@ -32,6 +34,9 @@ from numpy import (
     int32,
     int64,
     intp,
+    isdtype,
+    issubdtype,
+    min_scalar_type,
     nan,
     newaxis,
     pi,
@@ -46,6 +51,7 @@ from numpy import (
 from gridstride.cupy import (
     _array,
     _creation,
+    _host,
     _indexing,
     _interop,
     _linalg,
@@ -53,6 +59,7 @@ from gridstride.cupy import (
     _reductions,
     _scans,
     _shapes,
+    _signals,
     _sorting,
     _statistics,
     _ufuncs,
@@ -66,10 +73,24 @@ from gridstride.cupy._raw import RawKernel, RawModule
 from gridstride.cupy._reduction_kernels import ReductionKernel
 from gridstride.cupy._ufuncs import ufunc
 
-_FAMILIES = (_creation, _shapes, _indexing, _reductions, _scans, _mathematics, _sorting, _statistics, _linalg)
+_FAMILIES = (
+    _creation,
+    _shapes,
+    _indexing,
+    _reductions,
+    _scans,
+    _mathematics,
+    _sorting,
+    _statistics,
+    _linalg,
+    _signals,
+    _host,
+)
+_PUBLIC = frozenset([*dir(_numpy), "in1d"])
 for _family in _FAMILIES:
     for _name, _value in vars(_family).items():
-        if not _name.startswith("_") and getattr(_value, "__module__", None) == _family.__name__:
+        # What families have for each other beside NumPy's functions stays theirs.
+        if _name in _PUBLIC and callable(_value) and not isinstance(_value, type):
             globals()[_name] = _value
 globals().update(_ufuncs.ALL)
 asanyarray, permute_dims, concat = _creation.asanyarray, _shapes.permute_dims, _shapes.concat

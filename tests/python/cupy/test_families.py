@@ -158,6 +158,23 @@ CALLS = [
     ("linalg.matrix_power", SQUARE, 3),
     ("linalg.cholesky", SQUARE @ SQUARE.T),
     ("linalg.eigvalsh", SQUARE @ SQUARE.T),
+    ("convolve", V, M[0]),
+    ("convolve", M[0], V, "same"),
+    ("convolve", V, M[0], "valid"),
+    ("correlate", V, M[0]),
+    ("correlate", M[0], V, "full"),
+    ("gradient", V),
+    ("gradient", M, 0.5),
+    ("unwrap", V * 9),
+    ("hanning", 7),
+    ("hamming", 8),
+    ("blackman", 9),
+    ("polyval", M[0], V),
+    ("vander", V[:4]),
+    ("select", [M > 0.7, M > 0.3], [M, -M], 0.0),
+    ("tril_indices", 4),
+    ("ix_", WHOLE[:3], WHOLE[:2]),
+    ("atleast_3d", V),
 ]
 
 
