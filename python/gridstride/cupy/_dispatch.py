@@ -65,6 +65,27 @@ def binary(general: Callable[..., Any], table: dict[Any, Any]) -> Callable[..., 
     return call
 
 
+def unary(general: Callable[..., Any], table: dict[Any, Any]) -> Callable[..., Any]:
+    """A function of one operand that asks a table first; `general(a)` runs all else."""
+
+    def call(a: Any) -> Any:
+        ndarray = _array.ndarray
+        found = table.get((a._dtype,)) if type(a) is ndarray and a._strides is None else None
+        if found is None:
+            return general(a)
+        kernel, elem, dtype, size = found
+        shape = a._shape
+        n = shape[0] if len(shape) == 1 else math.prod(shape)
+        if not 0 < n < _MOST:
+            return general(a)
+        made = _made(ndarray, elem, dtype, size, shape, n)
+        args = (a, made) if len(shape) == 1 else (_elementwise.flat(a), _elementwise.flat(made))
+        _launch(kernel, n, args, None, _devices._launch_device, False, _elementwise.options())
+        return made
+
+    return call
+
+
 def _made(ndarray: Any, elem: Any, dtype: Any, size: int, shape: tuple[int, ...], n: int) -> Any:
     """A new array."""
     if len(shape) != 1:

@@ -32,8 +32,9 @@ _numbers = itertools.count()
 _NAMES = {"tid": Builtin("tid")}
 BOOL = np.dtype(bool)
 
-# How an operand is read: an array element by element, an array of one element, a number that is passed by value.
-EACH, ONE, VALUE = "each", "one", "value"
+# How an operand is read: an array element by element, one element for a whole row, an array of one element, a number
+# that is passed by value.
+EACH, ROW, ONE, VALUE = "each", "row", "one", "value"
 
 
 class Body:
@@ -150,6 +151,7 @@ def _make_kernel(body: Body, reads: Any, stored: Any, rank: int, masked: bool) -
     index = ", ".join(f"i{k}" for k in range(rank))
     outs = [f"out{k}" for k in range(len(stored))]
     each = {EACH: "[" + index + "]", ONE: "[" + ", ".join("0" * rank) + "]", VALUE: ""}
+    each[ROW] = "[" + index.rpartition(", ")[0] + "]"
     passed = [name + each[how] for name, (how, _) in zip(names, reads, strict=True)]
     call = f"core({', '.join([*passed, *(['i0'] if body.indexed else [])])})"
     text = [
@@ -168,7 +170,7 @@ def _make_kernel(body: Body, reads: Any, stored: Any, rank: int, masked: bool) -
     types = {}
     for name, (how, dtype) in zip(names, reads, strict=True):
         ty = _memory.elem(dtype)
-        types[name] = ty if how == VALUE else _native.Type.array(ty, rank)
+        types[name] = ty if how == VALUE else _native.Type.array(ty, rank - 1 if how == ROW else rank)
     types |= {out: _native.Type.array(_memory.elem(dtype), rank) for out, dtype in zip(outs, stored, strict=True)}
     if masked:
         types["mask"] = _native.Type.array(_memory.elem(BOOL), rank)
@@ -251,16 +253,21 @@ def _walk(
                 part = (min(rows, extents[0] - first), *extents[1:])
                 _walk(body, operands, n_outputs, walked, masked, part, steps, moved)
             return
-    made = [
-        _native.Array(_memory.elem(one._dtype), start, extents, step, one._place, one)
-        for one, start, step in zip(walked, starts, steps, strict=True)
-    ]
-    outs, inputs = made[:n_outputs], iter(made[n_outputs:])
+    # What is the same along a row is read once for all lanes.
+    rows = [len(extents) > 1 and step[-1] == 0 and k >= n_outputs for k, step in enumerate(steps)]
+    if masked:
+        rows[-1] = False
+    made = []
+    for one, start, step, row in zip(walked, starts, steps, rows, strict=True):
+        shape, strides = (extents[:-1], step[:-1]) if row else (extents, step)
+        made.append(_native.Array(_memory.elem(one._dtype), start, shape, strides, one._place, one))
+    outs, inputs = made[:n_outputs], zip(made[n_outputs:], rows[n_outputs:], strict=True)
     reads, args = [], []
     for value, dtype in zip(operands, body.inputs, strict=True):
         if isinstance(value, _array.ndarray):
-            reads.append((EACH, value._dtype))
-            args.append(next(inputs))
+            argument, row = next(inputs)
+            reads.append((ROW if row else EACH, value._dtype))
+            args.append(argument)
         else:
             reads.append((VALUE, dtype))
             args.append(value)

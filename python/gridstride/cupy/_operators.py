@@ -66,7 +66,7 @@ def _in_place(function: Any) -> Callable[[Any, Any], Any]:
 
 
 def _single(function: Any) -> Callable[[Any], Any]:
-    return lambda self: function(self)
+    return lambda self: function.of_one(self)
 
 
 def _power(self: Any, other: Any) -> Any:

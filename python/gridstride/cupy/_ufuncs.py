@@ -77,16 +77,24 @@ class ufunc:
         self._plans: dict[Any, _Plan] = {}
         self._bodies: dict[Any, Body] = {}
         self._table: dict[Any, Any] = {}
-        self.of_two = _dispatch.binary(self._usual, self._table) if self.nin == 2 else None
+        self.of_one = _dispatch.unary(self._usual_one, self._table)
+        self.of_two = _dispatch.binary(self._usual, self._table)
         self.__doc__ = (self.numpy.__doc__ or "").split("\n\n")[0] + "\n\nComputed by kernels; arguments as `ufunc`."
 
     def __repr__(self) -> str:
         return f"<ufunc 'cupy_{self.name}'>"
 
     def __call__(self, *args: Any, out: Any = None, where: Any = True, dtype: Any = None, **options: Any) -> Any:
-        if len(args) == 2 == self.nin and out is None and where is True and dtype is None and not options:
-            return self.of_two(*args)
+        if len(args) == self.nin and out is None and where is True and dtype is None and not options:
+            return self.of_two(*args) if self.nin == 2 else self.of_one(*args)
         return self._general(args, out, where, dtype, **options)
+
+    def _usual_one(self, a: Any) -> Any:
+        """A call of one operand alone."""
+        made = self._general((a,), None, True, None)
+        if isinstance(made, _array.ndarray) and isinstance(a, _array.ndarray):
+            _dispatch.note(self._table, (a,), self._plan([a], None).body)
+        return made
 
     def _usual(self, a: Any, b: Any, into: Any = None) -> Any:
         """A call of two operands alone, or one that writes the result over the first."""
