@@ -5,6 +5,7 @@ import pytest
 
 import gridstride as wp
 import gridstride.cupy as cp
+from gridstride import _native
 
 SCALE = r"""
 extern "C" __global__
@@ -243,3 +244,21 @@ def test_mistakes_are_told_at_the_first_use():
     kernel = cp.RawKernel('extern "C" __global__ void k(float* x) { x[0] = undefined; }', "k")
     with pytest.raises(wp.CompileError, match="`undefined` is not declared here"):
         kernel((1,), (1,), (cp.zeros(1, cp.float32),))
+
+
+def test_code_for_a_gpu_is_what_the_text_says():
+    text = r"""
+    extern "C" __global__ void k(const float* x, float* y, int n) {
+        __shared__ float s[128];
+        int t = threadIdx.x;
+        s[t] = x[blockIdx.x * 128 + t];
+        __syncthreads();
+        float v = __shfl_down_sync(0xffffffff, s[127 - t], 1);
+        if (t < n) atomicAdd(y, v);
+    }"""
+    kernel = cp.RawKernel(text, "k")
+    types = [param.type for param in kernel._parameters]
+    ptx = _native.ir(kernel._kernel, types, {**kernel._compile_options(), "arch": "90"}, "ptx")
+    at = 0
+    for fragment in (".shared", "bar.sync", "shfl.sync.down.b32", "global.add.f32"):
+        at = ptx.index(fragment, at)
