@@ -65,10 +65,9 @@ class ndarray(Operators, _native.Array):
 
     @property
     def strides(self) -> tuple[int, ...]:
+        # None says that there are no gaps, which the usual calls ask for: it stays.
         found = self._strides
-        if found is None:
-            found = self._strides = _layout.row_major(self._shape, self._dtype.itemsize)
-        return found
+        return _layout.row_major(self._shape, self._dtype.itemsize) if found is None else found
 
     @property
     def ndim(self) -> int:

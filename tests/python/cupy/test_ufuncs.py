@@ -252,3 +252,10 @@ def test_methods_of_functions():
     cp.add.at(x, (cp.array([0, 0]), cp.array([1, 1])), 1.0)
     np.add.at(a, ([0, 0], [1, 1]), 1.0)
     check(x, a)
+
+
+def test_an_array_without_gaps_stays_one_when_its_strides_are_read():
+    x = cp.ones((2, 3))
+    assert x.strides == (24, 8) and x.T.strides == (8, 24)
+    x += 1
+    assert x.is_flat and x._strides is None
