@@ -101,17 +101,20 @@ def _core_text(fold: Fold, is_first: bool, is_last: bool, rank: int, arguments: 
     return "\n".join([head, *(f"    {line}" for line in lines)]) + "\n"
 
 
-def _make_kernel(fold: Fold, is_first: bool, is_last: bool, rank: int) -> _native.Kernel:
-    """The kernel of one step; `rank` 2 where there is nothing inside."""
+def _make_kernel(fold: Fold, is_first: bool, is_last: bool, rank: int, by_rows: bool) -> _native.Kernel:
+    """The kernel of one step; `rank` 2 where there is nothing inside, `by_rows` where neighbors take a row each."""
     m = len(fold.kept)
     arguments = ["x_"] if is_first else [f"a{j}" for j in range(m)]
     core = _elementwise.device_function("core", _core_text(fold, is_first, is_last, rank, arguments), fold.names)
     outs = ["out"] if is_last else [f"r{j}" for j in range(m)]
     # Neighboring threads are along what is inside, or else along the lanes of a piece.
     index, lane = ("o, s, i", "0") if rank == 3 else ("o, s * lanes + i64(l)", "i64(l)")
+    threads = "o, s, i" if rank == 3 else "o, s, l"
+    if by_rows:
+        index, lane, threads = "o, s", "0", "s, o"
     body = [
         f"def cupy_{fold.name}({', '.join([*arguments, *outs, 'piece', 'lanes', 'extent', 'n'])}):",
-        f"    {'o, s, i' if rank == 3 else 'o, s, l'} = tid()",
+        f"    {threads} = tid()",
         "    first = piece * i64(s)",
         "    count = min(piece, extent - first)",
         "    rounds = count / lanes",
@@ -167,14 +170,14 @@ def _step(fold: Fold, is_first: bool, arrays: Sequence[Any], extents: tuple[int,
     pieces = -(-extent // piece) if extent else 1
     slots = pieces * lanes
     is_last, rank = slots == 1, 2 if inner == 1 else 3
-    key = is_first, is_last, rank
+    by_rows = rank == 2 and lanes == 1
+    key = is_first, is_last, rank, by_rows
     kernel = fold.kernels.get(key)
     if kernel is None:
-        kernel = fold.kernels[key] = _make_kernel(fold, is_first, is_last, rank)
+        kernel = fold.kernels[key] = _make_kernel(fold, is_first, is_last, rank, by_rows)
     shape = (outer, slots, inner)[:rank]
     outs = [_array.fresh(dtype, shape) for dtype in ([fold.result] if is_last else fold.kept)]
-    # A row for each thread, where one takes all of it: the rows are what neighbors share.
-    dim = (outer, pieces, inner) if rank == 3 else (outer, pieces, lanes)
+    dim = (pieces, outer) if by_rows else (outer, pieces, lanes if rank == 2 else inner)
     _elementwise.launch(kernel, dim, [*arrays, *outs, piece, lanes, extent, n])
     if is_last:
         return outs[0]
