@@ -46,8 +46,11 @@ def put(a, s, out, l, k, end, r):
 
 
 @cache
-def _kernels(name: str, given: np.dtype[Any], made: np.dtype[Any], ignores_nan: bool, rank: int) -> tuple[Any, Any]:
-    """What pieces come to, and the walk through them; `rank` 2 where there is nothing inside of the axis."""
+def _kernels(
+    name: str, given: np.dtype[Any], made: np.dtype[Any], ignores_nan: bool, rank: int, by_rows: bool
+) -> tuple[Any, Any]:
+    """What pieces come to, and the walk through them; `rank` 2 where there is nothing inside of the axis, and
+    `by_rows` where neighbors take a row each."""
     empty = f"t_{made.name}({0 if name == 'add' else 1})"
     join = {"add": "s + (", "multiply": "s * ("}[name]
     element = _elementwise.converted("x", given, made)
@@ -69,7 +72,11 @@ def _kernels(name: str, given: np.dtype[Any], made: np.dtype[Any], ignores_nan: 
     one, other = array(_memory.elem(given), rank), array(_memory.elem(made), rank)
     texts = _TEXT.strip()
     if rank == 2:
-        texts = texts.replace("[l, p, r]", "[l, p]").replace("l, p, r =", "l, p =").replace(", r)", ", 0)")
+        texts = (
+            texts.replace("[l, p, r]", "[l, p]")
+            .replace("l, p, r =", "p, l =" if by_rows else "l, p =")
+            .replace(", r)", ", 0)")
+        )
     sums, walks = texts.split("\n\n")
     return (
         _elementwise.kernel("totals", sums + "\n", names, {"a": one, "out": other, "piece": i64, "extent": i64}),
@@ -103,8 +110,10 @@ def _run(name: str, source: Any, out: Any, ignores_nan: bool) -> None:
     piece = -(-extent // pieces)
     pieces = -(-extent // piece)
     rank = 2 if right == 1 else 3
-    totals, walk = _kernels(name, source._dtype, out._dtype, ignores_nan, rank)
+    by_rows = rank == 2 and left > pieces
+    totals, walk = _kernels(name, source._dtype, out._dtype, ignores_nan, rank, by_rows)
     shape = (left, pieces, right)
+    dim = (pieces, left) if by_rows else shape[:rank]
     before = _array.fresh(out._dtype, shape)
     _creation.copyto(before, 0 if name == "add" else 1, "unsafe")
 
@@ -113,11 +122,11 @@ def _run(name: str, source: Any, out: Any, ignores_nan: bool) -> None:
 
     if pieces > 1:
         found = _array.fresh(out._dtype, shape)
-        _elementwise.launch(totals, shape[:rank], [seen(source), seen(found), piece, extent])
+        _elementwise.launch(totals, dim, [seen(source), seen(found), piece, extent])
         summed = _array.fresh(out._dtype, shape)
         _run(name, found, summed, False)
         before[:, 1:] = summed[:, :-1]
-    _elementwise.launch(walk, shape[:rank], [seen(source), seen(before), seen(out), piece, extent])
+    _elementwise.launch(walk, dim, [seen(source), seen(before), seen(out), piece, extent])
 
 
 def _accumulated(name: str, a: Any, axis: Any, dtype: Any, out: Any, ignores_nan: bool = False) -> Any:
