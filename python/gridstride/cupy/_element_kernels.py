@@ -273,7 +273,9 @@ class ElementwiseKernel:
         key = types, tuple(forms), len(extents)
         found = self._compiled.get(key)
         if found is None:
-            found = self._compiled[key] = Compiled(Text(self._text(*key), self.options, self.name), self.name)
+            found = self._compiled[key] = Compiled(
+                Text(self._text(*key), self.options, f"ElementwiseKernel {self.name}"), self.name
+            )
         with on(stream):
             found.launch(extents, args, "--use_fast_math" in self.options)
 

@@ -29,11 +29,11 @@ from gridstride.numba.cuda._configuration import dim3
 
 
 class Text:
-    """C text with options of a compiler: the kernels in it, and its variables of the device."""
+    """C text with options of a compiler: the kernels in it, and its variables of the device. Reports name its label."""
 
-    def __init__(self, code: str, options: Sequence[str] = (), name: str = "") -> None:
+    def __init__(self, code: str, options: Sequence[str] = (), label: str = "RawModule") -> None:
         self.defines, self.fast_math = _read_options(options)
-        self.native = _native.CText(f"<RawKernel {name}>" if name else "<RawModule>", code, self.defines)
+        self.native = _native.CText(f"<{label}>", code, self.defines)
         self._globals: dict[tuple[str, str], _array.ndarray] = {}
 
     def global_(self, name: str, elem: _native.Type, length: int, values: Sequence[float]) -> Any:
@@ -196,7 +196,7 @@ class RawKernel(Function):
         self.name = name
         self.file_path = None
         self.enable_cooperative_groups = enable_cooperative_groups
-        self._pending = Text(code, options, name)
+        self._pending = Text(code, options, f"RawKernel {name}")
 
     # As in CuPy, mistakes are told by the first use, not where the kernel is made.
     def __getattr__(self, name: str) -> Any:

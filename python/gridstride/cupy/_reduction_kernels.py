@@ -147,7 +147,9 @@ class ReductionKernel:
             found = self._compiled.get(key)
             if found is None:
                 text = self._text(types, letters, forms, is_first, is_last, rank)
-                found = self._compiled[key] = Compiled(Text(text, self.options, self.name), self.name)
+                found = self._compiled[key] = Compiled(
+                    Text(text, self.options, f"ReductionKernel {self.name}"), self.name
+                )
             found.launch(step, [*arrays, *made, piece, lanes, extent])
             if is_last:
                 break

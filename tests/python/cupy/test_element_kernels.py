@@ -110,8 +110,18 @@ class TestElementwise:
             cp.ElementwiseKernel("T i", "T z", "z = i")
 
     def test_a_mistake_is_told_in_the_operation(self):
-        with pytest.raises(wp.CompileError, match=r"`q` is not declared here[\s\S]*z = x \+ q"):
+        with pytest.raises(
+            wp.CompileError, match=r"`q` is not declared here[\s\S]*<ElementwiseKernel bad>[\s\S]*z = x \+ q"
+        ):
             cp.ElementwiseKernel("T x", "T z", "z = x + q", "bad")(cp.zeros(3, cp.float32))
+
+    def test_an_index_out_of_range_is_told_in_the_operation(self, monkeypatch):
+        monkeypatch.setattr(wp.config, "mode", "debug")
+        kernel = cp.ElementwiseKernel("raw float32 x", "float32 y", "y = x[i + 2]", "ahead")
+        with pytest.raises(wp.KernelFault) as fault:
+            kernel(cp.zeros(4, cp.float32), cp.zeros(4, cp.float32))
+        assert (fault.value.kind, fault.value.array, fault.value.index) == ("bounds", "x", (4,))
+        assert "y = x[i + 2]" in str(fault.value)
 
 
 class TestReduction:

@@ -101,7 +101,10 @@ class _Kernel:
         found = self._compiled.get(types)
         if found is None:
             code = self._translate(types)
-            found = self._compiled[types] = Function(Text(code, (), self.__name__), self.__name__), code
+            found = self._compiled[types] = (
+                Function(Text(code, (), f"jit.rawkernel {self.__name__}"), self.__name__),
+                code,
+            )
         with on(stream):
             found[0](grid, block, values, shared_mem=shared_mem)
 
