@@ -31,7 +31,7 @@ use inkwell::module::Module as LlvmModule;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
 use inkwell::values::FunctionValue;
-use ir::{FuncRef, Function, FunctionKind, Module};
+use ir::{FuncRef, Function, FunctionKind, Module, Op};
 use runtime::Sites;
 use std::sync::OnceLock;
 use std::time::Instant;
@@ -256,7 +256,8 @@ fn build<'c>(
     let mut sums = if options.contiguous && options.distinct { transform::exact_sums(func) } else { Vec::new() };
     sums.truncate(MAX_SUMS);
     let mut passes = Passes::All;
-    if analysis::has_each(func) {
+    let is_tiled = |op: Op| matches!(op, Op::Each | Op::SharedArray | Op::ThreadIndex);
+    if func.regions.iter().flat_map(|region| &region.insts).any(|&id| is_tiled(func.inst(id).op)) {
         if module.block_dim > 1 {
             let text = "tiles of several threads a block are for GPUs: on the CPU a block is one thread, \
                         so leave `enable_cpu_blocks` off";

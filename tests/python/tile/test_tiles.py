@@ -250,3 +250,36 @@ def test_mistakes_are_reported(kernel, args, words):
         tiled(kernel, 1, args, "cpu")
     assert words in str(error.value)
     assert "^" in str(error.value)
+
+
+@wp.func
+def double_in_place(t: wp.tile(dtype=float, shape=8)):
+    t += t
+
+
+@wp.kernel
+def product_over_nan(a: wp.array2d(dtype=float), out: wp.array2d(dtype=float), row: wp.array(dtype=float)):
+    x = wp.tile_load(a, shape=(2, 2))
+    total = wp.tile_load(out, shape=(2, 2))
+    wp.tile_matmul(x, x, total, alpha=2.0, beta=0.0)
+    wp.tile_store(out, total)
+    t = wp.tile_load(row, shape=8)
+    double_in_place(t)
+    wp.tile_store(row, t)
+
+
+def test_what_beta_ignores_and_what_functions_change(device):
+    a, out = np.ones((2, 2), np.float32), np.full((2, 2), np.nan, np.float32)
+    row = np.arange(8, dtype=np.float32)
+    tiled(product_over_nan, 1, (a, out, row), device)
+    np.testing.assert_array_equal(out, np.full((2, 2), 4.0))
+    np.testing.assert_array_equal(row, 2 * np.arange(8))
+
+
+@pytest.mark.cpu
+def test_blocks_of_several_threads_on_the_cpu_are_refused():
+    out = np.zeros(8, np.float32)
+    tiled(pass_tiles, 1, (np.zeros(8, np.float32), out), "cpu", 1)
+    wp.config.enable_cpu_blocks = True
+    with pytest.raises(wp.CompileError, match="on the CPU a block is one thread"):
+        tiled(pass_tiles, 1, (np.zeros(8, np.float32), out), "cpu", 4)

@@ -122,7 +122,7 @@ impl Callee {
     pub(crate) fn changes(&self, param: &str) -> bool {
         let body = &self.def(&self.parsed).body;
         let assigned = super::scan::assigned(body);
-        if assigned.updated.iter().any(|name| name == param) {
+        if assigned.updated.iter().chain(&super::scan::augmented(body)).any(|name| name == param) {
             return true;
         }
         let is_param = |expr: &Expr| matches!(expr, Expr::Name(name) if name.id.as_str() == param);

@@ -21,6 +21,36 @@ pub(crate) fn assigned(body: &[Stmt]) -> Assigned {
     found
 }
 
+/// Names that `+=` and its like change, and nothing else binds.
+pub(crate) fn augmented(body: &[Stmt]) -> Vec<String> {
+    #[derive(Default)]
+    struct Augmented {
+        changed: Vec<String>,
+        bound: Assigned,
+    }
+    impl<'a> Visitor<'a> for Augmented {
+        fn visit_stmt(&mut self, stmt: &'a Stmt) {
+            match stmt {
+                Stmt::AugAssign(assign) => {
+                    if let Expr::Name(name) = &*assign.target {
+                        insert(&mut self.changed, name.id.as_str());
+                    }
+                }
+                Stmt::Assign(assign) => assign.targets.iter().for_each(|target| self.bound.target(target)),
+                _ => {}
+            }
+            walk_stmt(self, stmt);
+        }
+    }
+    let mut found = Augmented::default();
+    for stmt in body {
+        found.visit_stmt(stmt);
+    }
+    let Augmented { mut changed, bound } = found;
+    changed.retain(|name| !bound.bound.contains(name));
+    changed
+}
+
 /// Every call in a body.
 pub(crate) fn calls(body: &[Stmt]) -> Vec<&ExprCall> {
     struct Calls<'a>(Vec<&'a ExprCall>);

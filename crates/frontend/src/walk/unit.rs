@@ -101,7 +101,13 @@ impl<'h> Unit<'h> {
         }
         let arguments: Vec<Argument> = args.iter().map(|&ty| Argument::Value(ty)).collect();
         let kind = if callee.rules.is_in_blocks { FunctionKind::BlockKernel } else { FunctionKind::Kernel };
-        let (func, _) = self.lower(&callee, callee.name.clone(), kind, &arguments)?;
+        let (mut func, _) = self.lower(&callee, callee.name.clone(), kind, &arguments)?;
+        let n_threads = self.options.block_dim;
+        let has_tiles = |func: &Function| func.insts.iter().any(|inst| inst.op.is_over_tiles());
+        if n_threads > 1 && (has_tiles(&func) || self.module.funcs.iter().any(has_tiles)) {
+            // Code is known by its text, which says nothing else about the threads of a block.
+            func.name = format!("{}.threads{n_threads}", func.name);
+        }
         // The kernel keeps its name, a function of that name gets another: calls refer to it by number.
         if let Some(other) = self.module.find(&func.name) {
             self.module.funcs[other.index()].name = self.free_name(&func.name);

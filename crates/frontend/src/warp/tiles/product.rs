@@ -46,6 +46,8 @@ fn matmul(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
     let product = |lower: &mut Lower<'_, '_>, start: Value| {
         lower.b().push1(Op::TileMatMul, &[a.value, b.value, start], Attr::None, ty)
     };
+    // What is multiplied by 0 is not read: it may hold anything.
+    let ignores_out = call.get(4).is_some_and(|arg| is_zero(&arg.operand));
     let Some(out) = out else {
         let made = product(lower, zeros);
         return lower.scaled_sum(made, alpha, None, None, call);
@@ -54,7 +56,7 @@ fn matmul(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
         Operand::Value(product(lower, out.value))
     } else {
         let made = product(lower, zeros);
-        lower.scaled_sum(made, alpha, Some(out), beta, call)?
+        lower.scaled_sum(made, alpha, Some(out).filter(|_| !ignores_out), beta.filter(|_| !ignores_out), call)?
     };
     let changed = lower.value(&changed, call.span)?;
     lower.change_tile(out.value, changed);
@@ -114,6 +116,14 @@ impl Lower<'_, '_> {
             }
             Ok(Operand::Value(total))
         })
+    }
+}
+
+fn is_zero(operand: &Operand) -> bool {
+    match operand {
+        Operand::Static(crate::HostValue::Float(x)) => *x == 0.0,
+        Operand::Static(crate::HostValue::Scalar(scalar, x)) if scalar.is_float() => x.as_float(*scalar) == 0.0,
+        operand => operand.as_int() == Some(0),
     }
 }
 
