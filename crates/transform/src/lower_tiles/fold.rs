@@ -2,7 +2,7 @@
 
 use super::element::Index;
 use super::{Rep, Tiles};
-use ir::{Inst, Op, Type, Value};
+use ir::{Attr, Inst, Op, Type, Value};
 
 /// So many partials are joined without a loop.
 const FEW: u64 = 8;
@@ -54,13 +54,27 @@ impl Tiles<'_> {
                     tiles.element(tile, &Index { dims, flat })
                 };
                 let mut total = at(tiles, first);
-                if n > p {
-                    let step = tiles.int(p);
-                    let second = tiles.b().binary(Op::Add, first, step);
-                    total = tiles.count_from(second, n, p, &[total], &mut |tiles, flat, carried| {
+                // All lanes go the same number of rounds; only the last may lack some.
+                let at_round = |tiles: &mut Self, k: Value| {
+                    let p = tiles.int(p);
+                    let offset = tiles.b().binary(Op::Mul, k, p);
+                    tiles.b().binary(Op::Add, first, offset)
+                };
+                if n / p > 1 {
+                    total = tiles.count(1, n / p, 1, &[total], &mut |tiles, k, carried| {
+                        let flat = at_round(tiles, k);
                         let element = at(tiles, flat);
                         vec![tiles.folded(inst, carried[0], element)]
                     })[0];
+                }
+                if n % p > 0 {
+                    let (k, end) = (tiles.int(n / p), tiles.int(n));
+                    let flat = at_round(tiles, k);
+                    let is_there = tiles.b().compare(Op::Lt, flat, end);
+                    total = tiles.either(is_there, total, &mut |tiles| {
+                        let element = at(tiles, flat);
+                        tiles.folded(inst, total, element)
+                    });
                 }
                 tiles.b().store(partials, &[first], &[], &[], total);
             });
@@ -87,6 +101,21 @@ impl Tiles<'_> {
         }
         self.free.push(partials);
         left[0]
+    }
+
+    /// What `run` gives where a condition holds, else a value.
+    fn either(&mut self, holds: Value, or: Value, run: &mut dyn FnMut(&mut Self) -> Value) -> Value {
+        let arms = [true, false].map(|is_first| {
+            let region = self.func.add_region(&[]);
+            self.within(region, &mut |tiles| {
+                let value = if is_first { run(tiles) } else { or };
+                tiles.b().yield_(&[value]);
+            });
+            region
+        });
+        let ty = self.func.ty(or);
+        let made = self.b().push(Op::If, &[holds], Attr::None, &arms, &[ty]);
+        self.func.inst(made).result()
     }
 
     /// Folds a row from its first element on; `visit` sees every element's number and what is folded so far.
