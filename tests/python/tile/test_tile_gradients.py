@@ -110,3 +110,40 @@ def least(a: wp.array(dtype=float), out: wp.array(dtype=float)):
 def test_what_has_no_gradient_is_refused():
     with pytest.raises(wp.CompileError, match="has no gradient"):
         gradients(least, 1, (np.ones(4, np.float32),), np.zeros(1, np.float32))
+
+
+@wp.struct
+class Pair:
+    x: wp.vec3
+    k: int
+    y: float
+
+
+@wp.func
+def scaled(s: Pair):
+    r = Pair()
+    r.x = s.x * s.y
+    r.y = 2.0 * s.y
+    r.k = s.k
+    return r
+
+
+@wp.kernel
+def map_structs(a: wp.array(dtype=Pair), out: wp.array(dtype=Pair)):
+    wp.tile_store(out, wp.tile_map(scaled, wp.tile_load(a, shape=2)))
+
+
+@pytest.mark.cpu
+def test_structs():
+    values = [Pair(), Pair()]
+    values[1].x, values[1].y = wp.vec3(1.0, 2.0, 3.0), 4.0
+    a = wp.array(values, dtype=Pair, requires_grad=True)
+    out = wp.zeros(2, dtype=Pair, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch_tiled(map_structs, dim=1, inputs=[a, out], block_dim=32)
+    seed = Pair()
+    seed.x, seed.y = wp.vec3(1.0, 1.0, 1.0), 1.0
+    tape.backward(grads={out: wp.array([seed, seed], dtype=Pair)})
+    found = a.grad.numpy()[1]
+    np.testing.assert_array_equal(found["x"], [4, 4, 4])
+    assert found["y"] == 8.0

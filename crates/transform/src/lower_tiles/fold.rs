@@ -67,7 +67,7 @@ impl Tiles<'_> {
                         vec![tiles.folded(inst, carried[0], element)]
                     })[0];
                 }
-                if n % p > 0 {
+                if !n.is_multiple_of(p) {
                     let (k, end) = (tiles.int(n / p), tiles.int(n));
                     let flat = at_round(tiles, k);
                     let is_there = tiles.b().compare(Op::Lt, flat, end);

@@ -2,7 +2,7 @@
 
 use super::element::Index;
 use super::{Rep, Tiles};
-use ir::{AtomicOp, Attr, Inst, Op, Scalar, Type, Value};
+use ir::{AtomicOp, Attr, Inst, Op, PathElem, Scalar, Type, Value};
 
 /// An access to a tile of an array's elements.
 struct Access {
@@ -148,6 +148,10 @@ impl Tiles<'_> {
                         tiles.b().store(access.array, &at, &[], &[], element);
                         return Vec::new();
                     };
+                    if elem.element().is_none() {
+                        tiles.add_floats(access.array, &at, &mut Vec::new(), element);
+                        return old.map(|_| element).into_iter().collect();
+                    }
                     let found = tiles.b().atomic(op, access.array, &at, &[], &[], element);
                     old.map(|_| found).into_iter().collect()
                 });
@@ -158,6 +162,25 @@ impl Tiles<'_> {
         });
         if let Some((old, array)) = old {
             self.reps.insert(old, Rep::Memory(array));
+        }
+    }
+
+    /// Adds the floats of a struct, as adjoints are added: each is one step.
+    fn add_floats(&mut self, array: Value, at: &[Value], path: &mut Vec<PathElem>, x: Value) {
+        let ty = self.func.ty(x);
+        match ty.element() {
+            Some(scalar) if scalar.is_float() => {
+                self.b().atomic(AtomicOp::Add, array, at, path, &[], x);
+            }
+            Some(_) => {}
+            None => {
+                for index in 0..ty.n_components() as u32 {
+                    let part = self.b().extract(x, index);
+                    path.push(PathElem::Static(index));
+                    self.add_floats(array, at, path, part);
+                    path.pop();
+                }
+            }
         }
     }
 
