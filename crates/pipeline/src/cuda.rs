@@ -298,8 +298,8 @@ impl Facts {
     fn pack(&self, image: &[u8]) -> Vec<u8> {
         let Facts { entry, shared_bytes, has_checks, is_cooperative, shape } = self;
         // How many blocks run at a time is the device's matter.
-        let Shape { rank, max_threads, strided, width, is_jammed, is_resident, max_blocks: _ } = *shape;
-        let flags = [*has_checks, *is_cooperative, strided, is_jammed, is_resident].map(u32::from);
+        let Shape { rank, max_threads, strided, width, is_jammed, is_resident, max_blocks: _, is_tiled } = *shape;
+        let flags = [*has_checks, *is_cooperative, strided, is_jammed, is_resident, is_tiled].map(u32::from);
         let mut line = entry.clone();
         for number in [*shared_bytes, rank, max_threads, width].into_iter().chain(flags) {
             line.push_str(&format!(" {number}"));
@@ -315,14 +315,10 @@ impl Facts {
         let mut words = std::str::from_utf8(&bytes[..end]).ok()?.split(' ');
         let entry = words.next()?.to_owned();
         let numbers = words.map(|word| word.parse::<u32>().ok()).collect::<Option<Vec<_>>>()?;
-        let &[shared_bytes, rank, max_threads, width, checks, cooperative, strided, jammed, resident] =
-            numbers.as_slice()
-        else {
-            return None;
-        };
-        let (strided, is_jammed, is_resident) = (strided != 0, jammed != 0, resident != 0);
-        let shape = Shape { rank, max_threads, strided, width, is_jammed, is_resident, max_blocks: 0 };
-        let (has_checks, is_cooperative) = (checks != 0, cooperative != 0);
+        let (&[shared_bytes, rank, max_threads, width], flags) = numbers.split_first_chunk()?;
+        let flags: [u32; 6] = flags.try_into().ok()?;
+        let [has_checks, is_cooperative, strided, is_jammed, is_resident, is_tiled] = flags.map(|flag| flag != 0);
+        let shape = Shape { rank, max_threads, strided, width, is_jammed, is_resident, max_blocks: 0, is_tiled };
         Some((Facts { entry, shared_bytes, has_checks, is_cooperative, shape }, &bytes[end + 1..]))
     }
 
@@ -384,8 +380,9 @@ mod tests {
 
     #[test]
     fn an_entry_on_disk_says_how_to_launch() {
-        let (is_jammed, is_resident, max_blocks) = (false, true, 0);
-        let shape = Shape { rank: 2, max_threads: 256, strided: true, width: 4, is_jammed, is_resident, max_blocks };
+        let (is_jammed, is_resident, max_blocks, is_tiled) = (false, true, 0, true);
+        let (rank, max_threads, strided, width) = (2, 256, true, 4);
+        let shape = Shape { rank, max_threads, strided, width, is_jammed, is_resident, max_blocks, is_tiled };
         let entry = "gs_kernel_f".to_owned();
         let facts = Facts { entry, shared_bytes: 1024, has_checks: true, is_cooperative: false, shape };
         let bytes = facts.pack(b"\x7fELF\n");

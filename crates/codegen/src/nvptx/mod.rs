@@ -304,7 +304,9 @@ fn build<'c>(
 ) -> Result<(LlvmModule<'c>, Ptx, Level, Option<lines::LineTable>)> {
     ir::verify::verify(module).map_err(|errors| Error::Invalid(ir::verify::report(module, &errors)))?;
     let prepared = prepare::prepare(module, kernel, options);
-    let (module, is_resident) = (&prepared.module, prepared.is_resident);
+    let (module, is_resident, is_tiled) = (&prepared.module, prepared.is_resident, prepared.has_each);
+    let of_tiles = PtxOptions { max_threads: module.block_dim, ..*options };
+    let options = if is_tiled { &of_tiles } else { options };
     let func = module.funcs.get(kernel.index()).ok_or_else(|| Error::Invalid("no such function".into()))?;
     let is_over_blocks = match func.kind {
         FunctionKind::Kernel => false,
@@ -331,7 +333,7 @@ fn build<'c>(
     };
     let sizes = [args_bytes, bounds_bytes];
     let function = declare(ctx, &llvm, &entry, sizes, module.fast_math, options);
-    let plan = if is_over_blocks || prepared.has_each { None } else { plan(func, options).ok() };
+    let plan = if is_over_blocks || is_tiled { None } else { plan(func, options).ok() };
     let width = plan.as_ref().map_or(prepared.n_jammed, |plan| plan.width);
     let shell = if is_over_blocks {
         Shell::over_blocks(ctx, function)?
@@ -373,7 +375,7 @@ fn build<'c>(
     }
     let PtxOptions { rank, max_threads, strided, .. } = *options;
     let is_jammed = prepared.n_jammed > 1;
-    let shape = Shape { rank, max_threads, strided, width, is_jammed, is_resident, max_blocks: 0 };
+    let shape = Shape { rank, max_threads, strided, width, is_jammed, is_resident, max_blocks: 0, is_tiled };
     let has_loop = !all(func, func.body, is_loop).is_empty();
     let level = match has_loop || width > 1 || strided {
         _ if options.is_unoptimized => Level::None,

@@ -27,6 +27,8 @@ pub struct Shape {
     pub is_resident: bool,
     /// How many of such blocks run at a time; the device says that.
     pub max_blocks: u32,
+    /// Blocks have `max_threads` threads along x and none beside: they hold tiles together.
+    pub is_tiled: bool,
 }
 
 /// The arguments of a launch of the driver.
@@ -66,7 +68,10 @@ impl Shape {
         }
         let mut left = self.max_threads;
         let mut block = [1u32; 3];
-        for (dim, threads) in block.iter_mut().enumerate() {
+        if self.is_tiled {
+            block[0] = self.max_threads;
+        }
+        for (dim, threads) in block.iter_mut().enumerate().filter(|_| !self.is_tiled) {
             let most = if dim == 0 && rank > 1 && sizes[1] > 1 { left.min(ROW) } else { left };
             // A z of more than 64 threads is more than a block may have.
             let most = if dim == 2 { most.min(64) } else { most };
@@ -105,6 +110,7 @@ mod tests {
         is_jammed: false,
         is_resident: false,
         max_blocks: 0,
+        is_tiled: false,
     };
 
     fn geometry(rank: u32, extents: [i64; 4]) -> Option<([u32; 3], [u32; 3])> {
@@ -156,5 +162,12 @@ mod tests {
     #[test]
     fn an_empty_launch_has_none() {
         assert_eq!(geometry(2, [0, 5, 1, 1]), None);
+    }
+
+    #[test]
+    fn the_threads_that_hold_tiles_are_all_of_a_block() {
+        let shape = Shape { rank: 3, max_threads: 128, is_tiled: true, ..PLAIN };
+        let found = shape.geometry(&[6, 5, 128, 1]).map(|Geometry { grid, block }| (grid, block));
+        assert_eq!(found, Some(([1, 5, 6], [128, 1, 1])));
     }
 }
