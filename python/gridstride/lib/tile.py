@@ -15,7 +15,7 @@ Loan, "Computational Frameworks for the Fast Fourier Transform" (1992), 1.7, for
 """
 
 
-def _cholesky_step(i: int, j: int, a: Any, k: int):
+def _cholesky_step(i: int, j: int, a, k: int):
     value = a[i, j]
     root = sqrt(a[k, k])
     if j == k:
@@ -28,20 +28,20 @@ def _cholesky_step(i: int, j: int, a: Any, k: int):
     return value
 
 
-def _lower_element(i: int, j: int, a: Any):
+def _lower_element(i: int, j: int, a):
     value = a[i, j]
     if j > i:
         value = type(value)(0.0)
     return value
 
 
-def _tile_cholesky(a: Any):
+def _tile_cholesky(a):
     for k in range(len(a)):
         a = _tile_build(_cholesky_step, a, a, k)
     return _tile_build(_lower_element, a, a)
 
 
-def _eliminate_below(i: int, t: Any, z: Any, k: int):
+def _eliminate_below(i: int, t, z, k: int):
     value = z[i]
     if i == k:
         value = value / t[k, k]
@@ -50,7 +50,7 @@ def _eliminate_below(i: int, t: Any, z: Any, k: int):
     return value
 
 
-def _eliminate_below(i: int, j: int, t: Any, z: Any, k: int):
+def _eliminate_below(i: int, j: int, t, z, k: int):
     value = z[i, j]
     if i == k:
         value = value / t[k, k]
@@ -59,13 +59,13 @@ def _eliminate_below(i: int, j: int, t: Any, z: Any, k: int):
     return value
 
 
-def _tile_lower_solve(t: Any, z: Any):
+def _tile_lower_solve(t, z):
     for k in range(len(t)):
         z = _tile_build(_eliminate_below, z, t, z, k)
     return z
 
 
-def _eliminate_above(i: int, t: Any, z: Any, k: int):
+def _eliminate_above(i: int, t, z, k: int):
     value = z[i]
     if i == k:
         value = value / t[k, k]
@@ -74,7 +74,7 @@ def _eliminate_above(i: int, t: Any, z: Any, k: int):
     return value
 
 
-def _eliminate_above(i: int, j: int, t: Any, z: Any, k: int):
+def _eliminate_above(i: int, j: int, t, z, k: int):
     value = z[i, j]
     if i == k:
         value = value / t[k, k]
@@ -83,7 +83,7 @@ def _eliminate_above(i: int, j: int, t: Any, z: Any, k: int):
     return value
 
 
-def _tile_upper_solve(t: Any, z: Any):
+def _tile_upper_solve(t, z):
     n = len(t)
     for k in range(n):
         z = _tile_build(_eliminate_above, z, t, z, n - 1 - k)
@@ -91,7 +91,7 @@ def _tile_upper_solve(t: Any, z: Any):
 
 
 # One step of the transform: s transforms of length 2 m side by side become 2 s of length m.
-def _fft_step(i: int, j: int, x: Any, s: int, m: int, turn: Any):
+def _fft_step(i: int, j: int, x, s: int, m: int, turn):
     q = j % s
     r = j // s
     p = r // 2
@@ -108,7 +108,7 @@ def _fft_step(i: int, j: int, x: Any, s: int, m: int, turn: Any):
     return value
 
 
-def _tile_fft(x: Any, turn: Any):
+def _tile_fft(x, turn):
     s = int(1)
     m = x.shape[1] // 2
     while m > 0:
