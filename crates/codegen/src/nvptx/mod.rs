@@ -306,7 +306,7 @@ fn build<'c>(
     let prepared = prepare::prepare(module, kernel, options);
     let (module, is_resident, is_tiled) = (&prepared.module, prepared.is_resident, prepared.has_each);
     let of_tiles = PtxOptions { max_threads: module.block_dim, ..*options };
-    let options = if is_tiled { &of_tiles } else { options };
+    let options = if is_tiled && module.block_dim > 0 { &of_tiles } else { options };
     let func = module.funcs.get(kernel.index()).ok_or_else(|| Error::Invalid("no such function".into()))?;
     let is_over_blocks = match func.kind {
         FunctionKind::Kernel => false,

@@ -71,6 +71,10 @@ fn kernels(text: &str) -> Vec<(Module, FuncRef)> {
             FunctionKind::BlockProgram => return None,
             FunctionKind::Function => {}
         }
+        // What works on tiles is inlined into kernels before there is code.
+        if func.insts.iter().any(|inst| inst.op.is_over_tiles()) {
+            return None;
+        }
         let storable = |ty: &ir::Type| ty.leaves().iter().all(|leaf| matches!(leaf.kind, ir::LeafKind::Scalar(_)));
         func.results.iter().all(storable).then(|| {
             let mut module = module.clone();

@@ -59,10 +59,13 @@ fn example(pattern: &TypePattern, elem: Scalar) -> Type {
     }
 }
 
+/// A row that calls the library's function of its name, once it has made of `dtype` what that takes.
+const ROWS_OVER_THE_LIBRARY: [&str; 1] = ["texture_sample"];
+
 #[test]
 fn every_library_function_lowers() {
     let mut failures = Vec::new();
-    for callee in instance::library() {
+    for callee in instance::library().iter().filter(|callee| !ROWS_OVER_THE_LIBRARY.contains(&callee.name.as_str())) {
         for elem in [Scalar::F16, Scalar::BF16, Scalar::F32, Scalar::F64] {
             let open = TypePattern::AnyFloat;
             let is_typed = callee.params.iter().all(|param| param.annotation.is_some());
@@ -109,6 +112,6 @@ fn no_name_is_both_a_row_and_a_library_function() {
     let rows: Vec<_> = FAMILIES.iter().flat_map(|rows| rows.iter().map(|row| row.name)).collect();
     for (i, name) in rows.iter().enumerate() {
         assert!(!rows[..i].contains(name), "{name} twice");
-        assert!(!instance::is_in_library(name), "{name} is also in the library");
+        assert_eq!(instance::is_in_library(name), ROWS_OVER_THE_LIBRARY.contains(name), "{name}");
     }
 }
