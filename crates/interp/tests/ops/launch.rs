@@ -6,7 +6,7 @@ use ir::{FuncRef, Type};
 use runtime::{Fault, FaultRecord, LaunchBounds};
 use std::sync::Mutex;
 
-pub(crate) const TEXTS: &[&str] = &[SAXPY, INDEX, FAILS, PRINTS, SUM, UNCHECKED_STORE];
+pub(crate) const TEXTS: &[&str] = &[SAXPY, INDEX, FAILS, PRINTS, SUM, EACH, UNCHECKED_STORE];
 
 const SAXPY: &str = "
 kernel @saxpy(v0: f32, v1: array<f32, 1>, v2: array<f32, 1>) {
@@ -78,6 +78,18 @@ kernel @sum(v0: array<f32, 1>, v1: array<i32, 1>) {
   v4: i32 = const 1
   v5: f32 = atomic add v0[v2], v3
   v6: i32 = atomic add v1[v2], v4
+  return
+}
+";
+
+const EACH: &str = "
+kernel @count(v0: array<i32, 1>) {
+  v1: i64 = const 4
+  each v2: i64 = v1 {
+    v3: i32 = cast v2
+    store v0[v2], v3
+    yield
+  }
   return
 }
 ";
@@ -176,6 +188,14 @@ fn atomics_are_real_beside_other_threads() {
         }
     });
     assert_eq!((sum, count), ([16000.0], [16000]));
+}
+
+#[test]
+fn each_counts_its_elements() {
+    let mut memory = [9i32; 5];
+    let args = pack(&[array(Type::i32(), &mut memory)]);
+    launch(&module(EACH), FuncRef(0), &args, &bounds(&[1]), &Fault::default());
+    assert_eq!(memory, [0, 1, 2, 3, 9]);
 }
 
 #[test]

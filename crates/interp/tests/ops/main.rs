@@ -75,6 +75,8 @@ fn every_op_is_exercised() {
     }
     // What it calls is code for a GPU.
     seen.insert(Op::CallExtern);
-    let missing: Vec<&str> = Op::ALL.iter().filter(|op| !seen.contains(op)).map(|op| op.name()).collect();
+    // Tiles are gone before anything runs: `tests/filetests/tiles`.
+    let missing: Vec<&str> =
+        Op::ALL.iter().filter(|op| !seen.contains(op) && !op.is_over_tiles()).map(|op| op.name()).collect();
     assert_eq!(missing, [""; 0], "ops without a test");
 }
