@@ -33,7 +33,8 @@ def settings(request, monkeypatch):
         if request.node.get_closest_marker("cpu") or (call and call.params.get("device") in ("cpu", "interp")):
             wp.set_device("cpu")
         else:
-            monkeypatch.setattr(wp, "launch", taking_memory_along(wp.launch))
+            for name in ("launch", "launch_tiled"):
+                monkeypatch.setattr(wp, name, taking_memory_along(getattr(wp, name)))
     yield
     for name, value in saved.items():
         if getattr(wp.config, name) is not value:
