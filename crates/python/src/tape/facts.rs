@@ -50,7 +50,8 @@ struct Code {
     request: Request,
     is_contiguous: bool,
     signature: Arc<Signature>,
-    ready: Arc<Ready>,
+    /// Where launches run on the CPU.
+    ready: Option<Arc<Ready>>,
 }
 
 /// The facts of a launch's kernel.
@@ -140,10 +141,12 @@ impl Facts {
         }
         let code = self.code(py, launch, wanted, &all)?;
         let kernel = launch.kernel.bind(py);
-        let unit = &code.ready.unit;
-        if launch.device == Device::Cpu && !unit.has_primer && unit.tapes.is_empty() {
+        if let Some(ready) = code.ready.as_ref().filter(|_| launch.device == Device::Cpu)
+            && !ready.unit.has_primer
+            && ready.unit.tapes.is_empty()
+        {
             let job = Job { kernel: kernel.get(), signature: &code.signature, words: &all, grid: &launch.grid };
-            return guarded(|| job.run(py, &code.ready));
+            return guarded(|| job.run(py, ready));
         }
         let job = Prepared {
             kernel,
@@ -184,14 +187,18 @@ impl Facts {
         let Overlaps { own, adjoint } = overlaps(&signature, words, &written);
         (request.overlap, request.adjoints_overlap) = (own, adjoint);
         let is_contiguous = signature.is_contiguous(words);
-        let is_same = |code: &&Code| code.request == request && code.is_contiguous == is_contiguous;
+        let is_cpu = launch.device == Device::Cpu;
+        let is_same = |code: &&Code| {
+            code.request == request && code.is_contiguous == is_contiguous && (code.ready.is_some() || !is_cpu)
+        };
         if let Some(code) = lock().iter().find(is_same) {
             return Ok(code.clone());
         }
         let signature = adjoint_signature(kernel.get(), launch.signature.types.clone(), request.clone());
         let options = kernel.as_any().call_method0(pyo3::intern!(py, "compile_options"))?.cast_into::<PyDict>()?;
         let cpu = CpuKey::usual(is_contiguous);
-        let ready = signature.variants.code(kernel, &signature.types, launch.key, cpu, Some(&options))?;
+        let compile = || signature.variants.code(kernel, &signature.types, launch.key, cpu, Some(&options));
+        let ready = is_cpu.then(compile).transpose()?;
         let code = Code { request, is_contiguous, signature, ready };
         lock().push(code.clone());
         Ok(code)
