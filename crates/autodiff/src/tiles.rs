@@ -47,6 +47,9 @@ impl Maps {
         let mut maps = Maps::default();
         let listed = primal.regions.iter().flat_map(|region| &region.insts).map(|&id| primal.inst(id));
         let over_tiles: Vec<&Inst> = listed.filter(|inst| inst.op.is_over_tiles()).collect();
+        if module.block_dim > 1 {
+            refuse_numbers_of_all_threads(primal, activity, &over_tiles)?;
+        }
         for inst in &over_tiles {
             maps.add_sums(module, primal, inst);
             let Attr::Func(func) = inst.attr else { continue };
@@ -115,6 +118,35 @@ impl Maps {
         }
         Module { funcs, sites: module.sites.clone(), ..*module }
     }
+}
+
+/// Refuses numbers that go between tiles and what every thread of a block does by itself: each thread would add the
+/// derivative once more.
+fn refuse_numbers_of_all_threads(
+    primal: &Function,
+    activity: &Activity,
+    over_tiles: &[&Inst],
+) -> Result<(), Vec<Diagnostic>> {
+    let is_number = |&value: &Value| primal.ty(value).as_tile().is_none() && activity.is_active(value);
+    let is_of_tiles = |value: Value| match primal.def(value) {
+        ir::ValueDef::Result(id, _) => primal.inst(id).op.is_over_tiles(),
+        _ => false,
+    };
+    let is_used_apart =
+        |value: &Value| primal.insts.iter().any(|inst| !inst.op.is_over_tiles() && inst.operands.contains(value));
+    let is_mixed = |inst: &&&Inst| match inst.op {
+        Op::TileFill | Op::TileSet | Op::TileMap => {
+            inst.operands.iter().filter(|value| is_number(value)).any(|&value| !is_of_tiles(value))
+        }
+        Op::TileGet | Op::TileReduce => inst.results.iter().filter(|value| is_number(value)).any(is_used_apart),
+        _ => false,
+    };
+    let message = "the gradient of a number that goes from a block's threads to a tile, or back, is not known where a \
+                   block has several threads";
+    let help = "load and store it as a tile of one element";
+    let refuse = |inst: &&Inst| Diagnostic::new("no-gradient", inst.span, message).help(help);
+    let refused: Vec<Diagnostic> = over_tiles.iter().filter(is_mixed).map(refuse).collect();
+    if refused.is_empty() { Ok(()) } else { Err(refused) }
 }
 
 fn push(module: &mut Module, func: Function) -> FuncRef {

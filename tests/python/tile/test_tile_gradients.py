@@ -19,6 +19,10 @@ def gradients(kernel, dim, inputs, output):
     return [one.grad.numpy() for one in arrays]
 
 
+# On a GPU each of a block's threads would add to the gradient of a number that all of them have.
+one_thread_a_block = pytest.mark.cpu
+
+
 @wp.func
 def product(x: float, y: float, k: float):
     return wp.sin(x) * y * k
@@ -33,6 +37,7 @@ def maps(a: wp.array2d(dtype=float), b: wp.array2d(dtype=float), out: wp.array2d
     wp.tile_store(out, wp.tile_map(product, x, y, k) + x * y, offset=(i * 2, 0))
 
 
+@one_thread_a_block
 def test_maps_with_a_value_for_all_elements():
     a, b = rng.random((4, 16), dtype=np.float32), rng.random((4, 16), dtype=np.float32)
     da, db = gradients(maps, 2, (a, b), np.zeros_like(a))
@@ -97,6 +102,7 @@ def set_one(x: wp.array(dtype=float), out: wp.array(dtype=float)):
     wp.tile_store(out, t)
 
 
+@one_thread_a_block
 def test_an_element_that_is_set():
     (dx,) = gradients(set_one, 1, (np.ones(2, np.float32),), np.zeros(2, np.float32))
     np.testing.assert_array_equal(dx, [3, 0])
@@ -147,3 +153,11 @@ def test_structs():
     found = a.grad.numpy()[1]
     np.testing.assert_array_equal(found["x"], [4, 4, 4])
     assert found["y"] == 8.0
+
+
+def test_numbers_of_all_threads_are_refused_where_a_block_has_several():
+    if wp.get_device().is_cpu:
+        pytest.skip("a block of the CPU is one thread")
+    b = rng.random((4, 16), dtype=np.float32)
+    with pytest.raises(RuntimeError, match="is not known where a block has several threads"):
+        gradients(maps, 2, (b, b), np.zeros_like(b))
