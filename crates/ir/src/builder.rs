@@ -104,6 +104,21 @@ impl<'f> Builder<'f> {
         self.push1(Op::Select, &[condition, x, y], Attr::None, ty)
     }
 
+    /// What follows `old` as CUDA's `atomicInc` counts, or `atomicDec`: one more, 0 from `bound` on; one less, `bound`
+    /// after 0 and where it was above.
+    pub fn wrapped_step(&mut self, scalar: Scalar, old: Value, bound: Value, is_inc: bool) -> Value {
+        let (zero, one) = (self.int(scalar, 0), self.int(scalar, 1));
+        if is_inc {
+            let next = self.binary(Op::Add, old, one);
+            let is_last = self.compare(Op::Ge, old, bound);
+            return self.select(is_last, zero, next);
+        }
+        let next = self.binary(Op::Sub, old, one);
+        let (is_zero, is_above) = (self.compare(Op::Eq, old, zero), self.compare(Op::Gt, old, bound));
+        let is_out = self.binary(Op::Or, is_zero, is_above);
+        self.select(is_out, bound, next)
+    }
+
     /// Converts the scalar type, keeping the shape; nothing is added where it has that type already.
     pub fn cast(&mut self, x: Value, scalar: Scalar) -> Value {
         let from = self.ty(x);

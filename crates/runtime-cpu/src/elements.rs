@@ -5,7 +5,6 @@
 
 use crate::{Pace, Pool};
 use runtime::abi::MAX_RANK;
-use runtime::{EntryPoint, Fault, LaunchBounds};
 
 /// Where the elements of an array lie: the first one, and for each dimension the bytes from one to the next.
 #[derive(Clone, Copy, Debug)]
@@ -53,22 +52,13 @@ pub unsafe fn copy_elements(pool: &Pool, size: usize, extents: &[i64], to: Eleme
         unsafe { copy.run(0) };
         return;
     }
-    let bounds = LaunchBounds::new([n, 1, 1, 1]);
     let pace = Pace { min_chunk: 1, ..Pace::DEFAULT };
-    // SAFETY: `entry` reads a `Copy`, which lives until the launch returns; the rest is the caller's promise.
-    unsafe { pool.launch_at(&pace, entry as EntryPoint, (&raw const copy).cast(), &bounds, &Fault::default()) };
+    // SAFETY: the caller's promise; there are `n` pieces.
+    pool.for_each_at(&pace, n as usize, |number| unsafe { copy.run(number as i64) });
 }
 
-/// # Safety
-/// As for [`copy_elements`], of the `Copy` at `args`; `begin..end` are of its pieces.
-unsafe extern "C" fn entry(args: *const u8, _: *const LaunchBounds, begin: i64, end: i64, _: *const Fault) {
-    // SAFETY: the caller's promise.
-    let copy = unsafe { &*args.cast::<Copy>() };
-    for number in begin..end {
-        // SAFETY: the caller's promise.
-        unsafe { copy.run(number) };
-    }
-}
+// SAFETY: threads copy pieces that have no byte in common, of memory that outlives the copy.
+unsafe impl Sync for Copy {}
 
 impl Copy {
     fn new(size: usize, extents: &[i64], to: Elements<'_>, from: Elements<'_>) -> Copy {

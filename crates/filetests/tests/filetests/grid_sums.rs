@@ -1,7 +1,7 @@
 //! `transform::sum_in_grid` keeps what a kernel over threads leaves in its arrays, whatever grid it runs as.
 
 use gridstride_filetests::run::Run;
-use ir::{FunctionKind, Module, Op, parse, verify};
+use ir::{Module, parse};
 
 /// The kernel `@k`, as a kernel over blocks of `n_threads` that is launched over the extents of its first array.
 fn summed(written: &Module, rank: u32, n_threads: u32) -> Module {
@@ -9,17 +9,7 @@ fn summed(written: &Module, rank: u32, n_threads: u32) -> Module {
     let func = &mut module.funcs[0];
     let changed = transform::sum_in_grid(func, rank, n_threads);
     assert!(changed.0, "{written}");
-    func.kind = FunctionKind::BlockKernel;
-    let first = func.region(func.body).params[0];
-    for inst in func.insts.iter_mut().filter(|inst| inst.op == Op::LaunchExtent) {
-        inst.op = Op::Extent;
-        inst.operands = [first].into_iter().collect();
-    }
-    if let Err(errors) = verify::verify(&module) {
-        panic!("{}", verify::report(&module, &errors));
-    }
-    transform::optimize(&mut module);
-    module
+    crate::sums::over_blocks(module)
 }
 
 const DATA: [i32; 11] = [1, 2, -3, 9, 5, 6, 7, -8, 2, 0, 4];

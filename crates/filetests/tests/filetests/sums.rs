@@ -10,6 +10,12 @@ fn summed(written: &Module, rank: u32) -> Module {
     let func = &mut module.funcs[0];
     let changed = transform::sum_in_blocks(func, rank, u64::MAX);
     assert!(changed.0, "{written}");
+    over_blocks(module)
+}
+
+/// A kernel over threads as one over blocks, launched over the extents of its first array.
+pub(crate) fn over_blocks(mut module: Module) -> Module {
+    let func = &mut module.funcs[0];
     func.kind = FunctionKind::BlockKernel;
     let first = func.region(func.body).params[0];
     for inst in func.insts.iter_mut().filter(|inst| inst.op == Op::LaunchExtent) {

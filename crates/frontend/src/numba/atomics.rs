@@ -129,18 +129,7 @@ fn wrapped(lower: &mut Lower<'_, '_>, call: &Call<'_>, is_inc: bool) -> Result<O
     // The loop carries what it saw last: a loop's results are of its parameters' types.
     let (body, ()) = lower.in_region(&[Type::scalar(scalar)], |lower| {
         let old = lower.load(&access);
-        let mut b = lower.b();
-        let (zero, one) = (b.int(scalar, 0), b.int(scalar, 1));
-        let new = if is_inc {
-            let next = b.binary(Op::Add, old, one);
-            let is_last = b.compare(Op::Ge, old, bound);
-            b.select(is_last, zero, next)
-        } else {
-            let next = b.binary(Op::Sub, old, one);
-            let (is_zero, is_above) = (b.compare(Op::Eq, old, zero), b.compare(Op::Gt, old, bound));
-            let is_out = b.binary(Op::Or, is_zero, is_above);
-            b.select(is_out, bound, next)
-        };
+        let new = lower.b().wrapped_step(scalar, old, bound, is_inc);
         let seen = swap(lower, &access, old, new);
         let is_done = lower.b().compare(Op::Eq, seen, old);
         let (done, ()) = lower.in_region(&[], |lower| lower.b().break_(&[seen]));

@@ -91,18 +91,7 @@ fn wrapped(body: &mut Body<'_, '_, '_>, call: &Call<'_>, is_inc: bool) -> Result
     let load = |body: &mut Body<'_, '_, '_>| body.b().load(base, &indices, &access.path, &access.path_indices);
     let region = body.in_region(&[Type::scalar(scalar)], |body| {
         let old = load(body);
-        let mut b = body.b();
-        let (zero, one) = (b.int(scalar, 0), b.int(scalar, 1));
-        let new = if is_inc {
-            let next = b.binary(Op::Add, old, one);
-            let is_last = b.compare(Op::Ge, old, bound);
-            b.select(is_last, zero, next)
-        } else {
-            let next = b.binary(Op::Sub, old, one);
-            let (is_zero, is_above) = (b.compare(Op::Eq, old, zero), b.compare(Op::Gt, old, bound));
-            let is_out = b.binary(Op::Or, is_zero, is_above);
-            b.select(is_out, bound, next)
-        };
+        let new = body.b().wrapped_step(scalar, old, bound, is_inc);
         let seen = swap(body, &access, (base, &indices), old, new);
         let is_done = body.b().compare(Op::Eq, seen, old);
         let (done, ()) = body.in_region(&[], |body| body.b().break_(&[seen]));
