@@ -73,6 +73,7 @@ pub(super) fn check_links(tree: &Tree) -> Vec<Finding> {
         places.extend(file.path.match_indices('/').map(|(at, _)| &file.path[..at]));
         places.insert(&file.path);
     }
+    places.extend(tree.pictures.iter().map(String::as_str));
     let mut findings = Vec::new();
     for page in tree.with_extension("md") {
         let folder = page.path.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -130,7 +131,8 @@ mod tests {
     #[test]
     fn links_lead_somewhere() {
         let text = "[a](../README.md) [b](b.md#part) [c](https://x.org/y) [d](missing.md) [e](../docs/)";
-        let tree = tree(&[("README.md", ""), ("docs/a.md", text), ("docs/b.md", "")]);
+        let mut tree = tree(&[("README.md", ""), ("docs/a.md", text), ("docs/b.md", ""), ("docs/c.md", "![f](f.png)")]);
+        tree.pictures.push("docs/f.png".into());
         assert_eq!(lines(check_links(&tree)), ["docs/a.md:1: link to `missing.md`, which is not there"]);
     }
 

@@ -16,9 +16,12 @@ use std::fmt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-/// Every text file of the repository, in order of path.
+/// Every file of the repository, in order of path.
+#[derive(Default)]
 pub(crate) struct Tree {
     files: Vec<File>,
+    /// Paths of those that are no text.
+    pictures: Vec<String>,
 }
 
 pub(crate) struct File {
@@ -87,9 +90,16 @@ impl Tree {
             String::from_utf8_lossy(&listing.stdout).split('\0').filter(|p| !p.is_empty()).map(String::from).collect();
         paths.sort();
         paths.dedup();
-        // A deleted file is still listed, and a picture is no text: both are left out.
-        let read = |path: String| std::fs::read_to_string(root.join(&path)).ok().map(|text| File { path, text });
-        Ok(Tree { files: paths.into_iter().filter_map(read).collect() })
+        let mut tree = Tree::default();
+        for path in paths {
+            match std::fs::read_to_string(root.join(&path)) {
+                Ok(text) => tree.files.push(File { path, text }),
+                Err(error) if error.kind() == std::io::ErrorKind::InvalidData => tree.pictures.push(path),
+                // A deleted file is still listed.
+                Err(_) => {}
+            }
+        }
+        Ok(tree)
     }
 
     fn file(&self, path: &str) -> Option<&File> {
@@ -110,7 +120,8 @@ impl File {
 
 #[cfg(test)]
 pub(crate) fn tree(files: &[(&str, &str)]) -> Tree {
-    Tree { files: files.iter().map(|(path, text)| File { path: path.to_string(), text: text.to_string() }).collect() }
+    let files = files.iter().map(|(path, text)| File { path: path.to_string(), text: text.to_string() }).collect();
+    Tree { files, pictures: Vec::new() }
 }
 
 #[cfg(test)]
