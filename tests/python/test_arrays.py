@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import itertools
 import pickle
 import weakref
 from typing import Any
@@ -148,6 +149,13 @@ def test_full_finds_its_type():
 def test_memory_is_aligned():
     for n in (1, 3, 1000):
         assert wp.empty(n, dtype=wp.uint8).ptr % 64 == 0
+
+
+def test_large_arrays_begin_at_different_places_of_a_page():
+    # Loads from the place of a page that was just stored to wait for that store, on the CPU.
+    made = [wp.empty(1 << 16, dtype=wp.uint8, device="cpu") for _ in range(9)]
+    apart = [abs(a.ptr - b.ptr) % 4096 for a, b in itertools.pairwise(made)]
+    assert all(1024 <= distance <= 4096 - 1024 for distance in apart)
 
 
 @pytest.mark.parametrize("shape", [(), (1, 1, 1, 1, 1), -1, (2, -3), 2**31, 1.5, None])
