@@ -15,6 +15,7 @@ use ir::op::Effect;
 use ir::{
     Attr, CustomGradient, FuncRef, Function, FunctionKind, Inst, InstId, Module, Op, Param, Scalar, Type, Value, verify,
 };
+use transform::Sharing;
 use transform::eliminate_dead_code::eliminate_dead_writes;
 
 /// What is asked for.
@@ -22,18 +23,23 @@ use transform::eliminate_dead_code::eliminate_dead_writes;
 pub struct Request {
     /// Per parameter: whether its adjoint is wanted.
     pub wanted: Vec<bool>,
-    /// Arrays among the arguments may share memory, at least one of which the kernel writes to.
+    /// Arrays among the arguments may share memory, at least one of which the kernel writes to, or elements of one that it
+    /// writes to.
     pub overlap: bool,
-    /// Adjoint arrays may share memory, with each other or with the arguments.
+    /// Adjoint arrays may share memory, with each other or with the arguments, or elements of one.
     pub adjoints_overlap: bool,
     /// Dimensions of the launch.
     pub rank: u32,
 }
 
 impl Request {
-    /// No two arrays that the adjoint kernel writes to share memory.
-    pub fn are_distinct(&self) -> bool {
-        !self.overlap && !self.adjoints_overlap
+    /// What shares memory where the adjoint kernel writes.
+    pub fn shared(&self) -> Sharing {
+        Request::sharing(self.overlap || self.adjoints_overlap)
+    }
+
+    fn sharing(overlap: bool) -> Sharing {
+        if overlap { Sharing::Elements } else { Sharing::Nothing }
     }
 }
 
@@ -303,7 +309,7 @@ pub(crate) fn prepare(module: &Module, customs: &Customs, of: FuncRef, request: 
     let func = &mut module.funcs[of.index()];
     transform::run_passes(func);
     if let Some(request) = request {
-        let _ = transform::demote_used_atomics(func, request.rank, !request.overlap);
+        let _ = transform::demote_used_atomics(func, request.rank, Request::sharing(request.overlap));
     }
     structure(func);
     let _ = transform::eliminate_dead_code(func);

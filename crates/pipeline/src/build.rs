@@ -12,6 +12,7 @@ use ir::{Const, CustomGradient, Module, Type};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use transform::Sharing;
 
 /// A kernel's typed IR, as the front end made it.
 pub fn lower(
@@ -61,7 +62,7 @@ pub fn build_with_nulls(
     nulls: u64,
 ) -> Result<Unit, Rejected> {
     let lowered = lower(host, kernel, arg_types, &Options { check_bounds: true, ..options.clone() })?;
-    Ok(unit_for(lowered, false, (!options.checked).then_some(nulls)))
+    Ok(unit_for(lowered, Sharing::Arrays, (!options.checked).then_some(nulls)))
 }
 
 /// The kernels that a gradient takes, in the order in which they run.
@@ -112,7 +113,7 @@ pub fn build_adjoint(
             };
             let module = module.unwrap_or_else(|| panic!("the gradient has no part {part:?}"));
             let lowered = frontend::Lowered { module, sources, launch_rank, custom, derivatives: Vec::new() };
-            let mut unit = unit_for(lowered, request.are_distinct(), None);
+            let mut unit = unit_for(lowered, request.shared(), None);
             (unit.facts, unit.has_primer, unit.tapes) = (facts, has_primer, tapes);
             Ok(unit)
         }
@@ -131,7 +132,7 @@ fn tangent(module: &Module, custom: &[CustomGradient], request: &Request, contex
         Ok(module) => {
             let (custom, derivatives) = (Vec::new(), Vec::new());
             let lowered = frontend::Lowered { module, sources, launch_rank, custom, derivatives };
-            Ok(unit_for(lowered, request.are_distinct(), None))
+            Ok(unit_for(lowered, request.shared(), None))
         }
         Err(diagnostics) => Err(Rejected { diagnostics, sources }),
     }
@@ -139,13 +140,13 @@ fn tangent(module: &Module, custom: &[CustomGradient], request: &Request, contex
 
 /// The rest of [`build`], for IR that is there already.
 pub fn unit(lowered: frontend::Lowered) -> Unit {
-    unit_for(lowered, false, None)
+    unit_for(lowered, Sharing::Arrays, None)
 }
 
-/// With `are_distinct`, no two arguments share memory; with `nulls`, some arrays have none.
-fn unit_for(lowered: frontend::Lowered, are_distinct: bool, nulls: Option<u64>) -> Unit {
+/// With `nulls`, some arrays have no memory.
+fn unit_for(lowered: frontend::Lowered, sharing: Sharing, nulls: Option<u64>) -> Unit {
     let frontend::Lowered { module, sources, launch_rank, .. } = lowered;
-    Unit::new(Source { module, launch_rank, are_distinct, nulls }, sources)
+    Unit::new(Source { module, launch_rank, sharing, nulls }, sources)
 }
 
 /// Passes every question on and measures how long sources take to read.

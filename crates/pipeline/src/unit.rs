@@ -16,7 +16,7 @@ use ir::{FuncRef, Function, FunctionKind, Module, Site, Type};
 use runtime::Sums;
 use runtime::abi::MAX_RANK;
 use std::sync::OnceLock;
-use transform::Refused;
+use transform::{Refused, Sharing};
 
 /// What is compiled at once: a kernel and all that it calls.
 #[derive(Debug)]
@@ -49,8 +49,8 @@ pub struct Unit {
 pub(crate) struct Source {
     pub(crate) module: Module,
     pub(crate) launch_rank: u32,
-    /// No two arguments share memory.
-    pub(crate) are_distinct: bool,
+    /// What shares memory in all launches.
+    pub(crate) sharing: Sharing,
     /// Which arrays launches leave out, as for `transform::settle_nulls`.
     pub(crate) nulls: Option<u64>,
 }
@@ -74,8 +74,16 @@ impl Unit {
     ) -> Option<Unit> {
         let kernel = module.kernel()?;
         let optimized = OnceLock::from(module.clone());
-        let source = Source { module, launch_rank, are_distinct: false, nulls: None };
+        let source = Source { module, launch_rank, sharing: Sharing::Arrays, nulls: None };
         Some(Unit { optimized, ..Unit::with(source, kernel, sources, indexed, key) })
+    }
+
+    /// The same kernel for launches where elements of an array that it writes to may share memory.
+    pub fn with_shared_elements(self) -> Unit {
+        let Unit { sources, indexed, source, kernel, .. } = self;
+        let source = Source { sharing: Sharing::Elements, ..source };
+        let key = source.key();
+        Unit::with(source, kernel, sources, indexed, key)
     }
 
     fn with(source: Source, kernel: FuncRef, sources: SourceMap, indexed: [bool; MAX_RANK], key: Key) -> Unit {
@@ -137,7 +145,9 @@ impl Unit {
             let mut module = self.module().clone();
             timed(Phase::Optimized, || {
                 let kernel = module.funcs.get_mut(self.kernel.index());
-                if kernel.is_some_and(|kernel| transform::demote_atomics(kernel, self.source.launch_rank, true).0) {
+                if kernel.is_some_and(|kernel| {
+                    transform::demote_atomics(kernel, self.source.launch_rank, Sharing::Nothing).0
+                }) {
                     transform::optimize(&mut module);
                 }
             });
@@ -197,8 +207,8 @@ impl Unit {
 
 impl Source {
     fn key(&self) -> Key {
-        let Source { module, launch_rank, are_distinct, nulls } = self;
-        let how = format!("{launch_rank} {are_distinct} {nulls:?}");
+        let Source { module, launch_rank, sharing, nulls } = self;
+        let how = format!("{launch_rank} {sharing:?} {nulls:?}");
         let texts = [&module.to_string(), &how, env!("CARGO_PKG_VERSION"), crate::FINGERPRINT];
         Key::new(&texts.map(str::as_bytes))
     }
@@ -209,10 +219,10 @@ impl Source {
         // Only now do accesses name the kernel's own parameters.
         let is_kernel = |func: &&mut Function| func.kind == FunctionKind::Kernel;
         let mut kernels = module.funcs.iter_mut().filter(is_kernel);
-        if kernels.any(|kernel| transform::demote_atomics(kernel, self.launch_rank, self.are_distinct).0) {
+        if kernels.any(|kernel| transform::demote_atomics(kernel, self.launch_rank, self.sharing).0) {
             transform::optimize(&mut module);
         }
-        if self.are_distinct {
+        if self.sharing == Sharing::Nothing {
             for kernel in module.funcs.iter_mut().filter(is_kernel) {
                 let _ = transform::sink_stores(kernel);
             }

@@ -279,12 +279,12 @@ fn check_shape(
     Err(kernel.get().refuse(kernel.py(), index, "", crate::bytes::Mismatch::Unfit(why)))
 }
 
-/// Which arrays among the arguments share memory, by the ranges of addresses that they lie in.
+/// Which arrays among the arguments share memory, by the ranges of addresses that they lie in, or have elements that do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Overlaps {
-    /// Two of the kernel's own, of which it writes to one.
+    /// Two of the kernel's own, of which it writes to one; or one that it writes to.
     pub(crate) own: bool,
-    /// Two of which one is an adjoint.
+    /// Two of which one is an adjoint; or one.
     pub(crate) adjoint: bool,
 }
 
@@ -294,6 +294,12 @@ pub(crate) fn overlaps(signature: &Signature, words: &[u64], written: &[bool]) -
     let mut spans: Vec<_> = places.filter_map(|place| Some((place.span(words)?, place.param))).collect();
     spans.sort_unstable_by_key(|(span, _)| span.lo);
     let mut found = Overlaps::default();
+    for place in signature.places().iter().filter(|place| place.elements_may_overlap(words)) {
+        match written.get(place.param) {
+            Some(&is_written) => found.own |= is_written,
+            None => found.adjoint = true,
+        }
+    }
     for (index, &(span, param)) in spans.iter().enumerate() {
         for &(_, other) in spans[index + 1..].iter().take_while(|(other, _)| other.lo < span.hi) {
             match (written.get(param), written.get(other)) {

@@ -383,7 +383,10 @@ impl<'a, 'py> Given<'a, 'py> {
         // SAFETY: `pack_plain` has written every argument's words, and these are all.
         let words = unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<u64>(), signature.n_words()) };
         let plans = [false, true].map(|sums| kernel.plans.get_cuda(self.grid.rank, ordinal, layout, sums));
-        let Some(ready) = plans.into_iter().flatten().find(|ready| ready.suits(self.grid, signature, words)) else {
+        let suits = |ready: &&cuda::CudaReady| {
+            ready.suits(self.grid, signature, words) && (layout.is_contiguous || !ready.is_for_others(signature, words))
+        };
+        let Some(ready) = plans.into_iter().flatten().find(suits) else {
             let is_all = plans[0].is_some_and(|usual| usual.unit.summary().summed.is_empty() || plans[1].is_some());
             return if is_all { Outcome::Unusual } else { Outcome::Unplanned };
         };

@@ -205,6 +205,7 @@ impl Prepared<'_, '_> {
         let types = &self.signature.types;
         let options = self.compile.for_words(self.signature, self.words).on(self.device);
         let key = UnitKey { options, rank: self.grid.rank };
+        let key = self.signature.variants.key_for(self.kernel, self.signature, self.words, key)?;
         let job = Job { kernel: self.kernel.get(), signature: self.signature, words: self.words, grid: &self.grid };
         let py = self.kernel.py();
         match self.device {

@@ -30,6 +30,8 @@ pub(crate) struct CompileOptions {
     pub(crate) max_unroll: u32,
     /// Threads of a block that the launch asks for; 0 for what its device has by default.
     pub(crate) block_dim: u32,
+    /// Set for a launch in which elements of an array that the kernel writes to may share memory.
+    pub(crate) elements_overlap: bool,
     /// What the order of the threads decides is the same in every run.
     pub(crate) in_order: bool,
 }
@@ -46,6 +48,7 @@ impl CompileOptions {
             approximate: false,
             max_unroll: 16,
             block_dim: 0,
+            elements_overlap: false,
             in_order: false,
         };
         let Some(options) = options else { return Ok(found) };

@@ -187,7 +187,11 @@ impl Plans {
         // SAFETY: null, or put in by `learn`, from an `Arc` that lives as long as the kernel, and so as `self`.
         let ready = unsafe { ready.as_ref() };
         ready.filter(|ready| {
-            !ready.cpu.are_distinct || places::are_distinct(signature.places(), words, &ready.unit.summary().written)
+            let written = || &ready.unit.summary().written;
+            if ready.cpu.are_distinct {
+                return places::are_distinct(signature.places(), words, written());
+            }
+            is_contiguous || !places::elements_may_overlap(signature.places(), words, written())
         })
     }
 
@@ -274,6 +278,23 @@ impl Variants {
             }
         };
         outcome.map_err(|failure| failure.raise(py))
+    }
+
+    /// The key of the unit for a launch with these arguments.
+    pub(crate) fn key_for(
+        &self,
+        kernel: &Bound<'_, Kernel>,
+        signature: &Signature,
+        words: &[u64],
+        mut key: UnitKey,
+    ) -> PyResult<UnitKey> {
+        // An adjoint kernel's request says what overlaps.
+        if self.adjoint.is_none() && signature.places().iter().any(|place| place.elements_may_overlap(words)) {
+            let unit = self.unit(kernel, &signature.types, key)?;
+            let overlap = places::elements_may_overlap(signature.places(), words, &unit.summary().written);
+            key.options.elements_overlap = overlap;
+        }
+        Ok(key)
     }
 
     /// What code for a launch with these arguments may rely on.
@@ -424,6 +445,7 @@ impl Variants {
             lock(&self.linked).push((key, linked));
         }
         let disk = kernel.get().disk(kernel.py())?;
+        let unit = unit.map(|unit| if key.options.elements_overlap { unit.with_shared_elements() } else { unit });
         let unit = unit.inspect(|unit| unit.look_in(disk.as_ref()));
         let name = &kernel.get().name;
         Ok(unit.map(Arc::new).map_err(|rejected| Arc::new(Failure::rejected(what, name, &rejected))))

@@ -30,6 +30,20 @@ impl Span {
         Some(Span { lo, hi })
     }
 
+    /// Whether two elements of an array may share memory, from its extents and strides as for [`Span::of_array`]: a
+    /// stride is shorter than what all dimensions of shorter ones cover.
+    pub fn elements_may_overlap(descriptor: &[u64], elem_size: u64) -> bool {
+        let (extents, strides) = descriptor[1..].split_at(descriptor.len() / 2);
+        let dims = || (0..extents.len()).filter(|&dim| extents[dim] > 1);
+        let stride = |dim: usize| (strides[dim] as i64).unsigned_abs();
+        let is_within = |dim| {
+            let shorter = dims().filter(|&other| (stride(other), other) < (stride(dim), dim));
+            let reaches = shorter.map(|other| (extents[other] - 1).saturating_mul(stride(other)));
+            stride(dim) < reaches.fold(elem_size, u64::saturating_add)
+        };
+        !extents.contains(&0) && dims().any(is_within)
+    }
+
     pub fn n_bytes(self) -> u64 {
         self.hi - self.lo
     }
@@ -153,6 +167,20 @@ mod tests {
         assert_eq!(of(&[100, 7, 0]), Some(span(100, 104)), "broadcast");
         assert_eq!(of(&[100, 0, 4]), None, "empty");
         assert_eq!(of(&[0, 3, 4]), None, "null");
+    }
+
+    #[test]
+    fn elements_may_overlap_where_a_stride_is_shorter_than_what_it_steps_over() {
+        let of = |words: &[i64]| {
+            let words: Vec<_> = [&[100], words].concat().into_iter().map(|word| word as u64).collect();
+            Span::elements_may_overlap(&words, 4)
+        };
+        assert!(!of(&[5, 4]) && !of(&[5, -4]) && !of(&[5, 12]) && !of(&[1, 0]) && !of(&[0, 0]));
+        assert!(of(&[5, 0]) && of(&[5, 2]) && of(&[5, -3]));
+        assert!(!of(&[3, 5, 20, 4]) && !of(&[5, 3, 4, 20]) && !of(&[3, 5, -24, 4]) && !of(&[3, 1, 4, 4]));
+        assert!(
+            of(&[3, 5, 16, 4]) && of(&[5, 3, 4, 16]) && of(&[18, 3, 4, 4]) && of(&[3, 5, 0, 4]) && of(&[2, 2, 8, 8])
+        );
     }
 
     #[test]

@@ -12,44 +12,59 @@
 //!
 //! Legal where the kernel writes one array parameter only of that scalar type, every write of it goes to the element with
 //! the thread's own index in each dimension of the launch, and no array reaches the kernel inside a struct: two arrays may
-//! be views of the same memory. Where the caller says that they are not, of any number of arrays, in structs too.
+//! be views of the same memory. Where the caller says that they are not, of any number of arrays, in structs too; where
+//! it says that elements of one array may share memory, of local arrays only.
 
 use crate::Changed;
 use analysis::{Root, roots};
 use ir::{AtomicOp, Attr, Function, FunctionKind, Inst, InstId, LeafKind, Op, Scalar, TypeKind, Value, ValueDef};
 
-/// Demotes the atomics of a kernel that is launched over `rank` dimensions. With `are_distinct`, no two of its arrays
-/// share memory.
-pub fn demote_atomics(func: &mut Function, rank: u32, are_distinct: bool) -> Changed {
-    demote_some(func, rank, are_distinct, &|_| true)
+/// What in the arguments of a launch may share memory, where the kernel writes to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Sharing {
+    /// An array that it writes to shares memory with no other.
+    Nothing,
+    /// Two arrays may.
+    #[default]
+    Arrays,
+    /// Two elements of one array may besides: one whose stride is 0, or whose rows overlap.
+    Elements,
+}
+
+/// Demotes the atomics of a kernel that is launched over `rank` dimensions.
+pub fn demote_atomics(func: &mut Function, rank: u32, sharing: Sharing) -> Changed {
+    demote_some(func, rank, sharing, &|_| true)
 }
 
 /// As [`demote_atomics`], of those whose result is used: what they give does not depend on the order of the threads.
-pub fn demote_used_atomics(func: &mut Function, rank: u32, are_distinct: bool) -> Changed {
+pub fn demote_used_atomics(func: &mut Function, rank: u32, sharing: Sharing) -> Changed {
     let mut is_used = vec![false; func.values.len()];
     for &id in func.regions.iter().flat_map(|region| &region.insts) {
         func.inst(id).operands.iter().for_each(|value| is_used[value.index()] = true);
     }
-    demote_some(func, rank, are_distinct, &|result| is_used[result.index()])
+    demote_some(func, rank, sharing, &|result| is_used[result.index()])
 }
 
 /// Whether there is something to demote in launches where no array that the kernel writes to shares memory with another.
 pub fn has_distinct_atomics(func: &Function, rank: u32) -> bool {
-    !private_atomics(func, rank, true).is_empty()
+    !private_atomics(func, rank, Sharing::Nothing).is_empty()
 }
 
 /// The atomics whose elements are reached by their own threads only.
-fn private_atomics(func: &Function, rank: u32, are_distinct: bool) -> Vec<InstId> {
+fn private_atomics(func: &Function, rank: u32, sharing: Sharing) -> Vec<InstId> {
+    let are_distinct = sharing == Sharing::Nothing;
     let hides = if are_distinct { is_out_of_sight } else { hides_an_array };
-    let may_be_own = func.kind == FunctionKind::Kernel && !func.params.iter().any(|param| hides(param.ty));
+    let may_be_own = func.kind == FunctionKind::Kernel
+        && sharing != Sharing::Elements
+        && !func.params.iter().any(|param| hides(param.ty));
     let is_private =
         |id| is_local(func, func.inst(id).operands[0]) || may_be_own && is_private(func, id, rank, are_distinct);
     let listed = func.regions.iter().flat_map(|region| &region.insts).copied();
     listed.filter(|&id| plain_op(func.inst(id)).is_some() && is_private(id)).collect()
 }
 
-fn demote_some(func: &mut Function, rank: u32, are_distinct: bool, is_wanted: &dyn Fn(Value) -> bool) -> Changed {
-    let mut private = private_atomics(func, rank, are_distinct);
+fn demote_some(func: &mut Function, rank: u32, sharing: Sharing, is_wanted: &dyn Fn(Value) -> bool) -> Changed {
+    let mut private = private_atomics(func, rank, sharing);
     private.retain(|&id| is_wanted(func.inst(id).result()));
     let mut changed = false;
     for region in 0..func.regions.len() {
@@ -204,12 +219,12 @@ mod tests {
     use super::*;
 
     fn check(text: &str, rank: u32) -> String {
-        check_of(text, rank, false)
+        check_of(text, rank, Sharing::Arrays)
     }
 
-    fn check_of(text: &str, rank: u32, are_distinct: bool) -> String {
+    fn check_of(text: &str, rank: u32, sharing: Sharing) -> String {
         let mut module = ir::parse::parse_module(text).unwrap_or_else(|error| panic!("{error:?}"));
-        let changed = demote_atomics(&mut module.funcs[0], rank, are_distinct);
+        let changed = demote_atomics(&mut module.funcs[0], rank, sharing);
         assert!(ir::verify::verify(&module).is_ok(), "{module}");
         let text = module.to_string();
         assert_eq!(changed.0, !text.contains("atomic"), "{text}");
@@ -223,6 +238,12 @@ mod tests {
             1,
         );
         assert!(text.contains("v4: f32 = add v3, v0") && text.contains("store v1[v2], v4"), "{text}");
+    }
+
+    #[test]
+    fn an_update_of_elements_that_share_memory_stays_atomic() {
+        let text = "kernel @f(v0: f32, v1: array<f32, 1>) { v2: i64 = tid 0; v3: f32 = atomic add v1[v2], v0; return }";
+        assert!(check_of(text, 1, Sharing::Elements).contains("atomic"));
     }
 
     #[test]
@@ -263,11 +284,11 @@ mod tests {
             v8: f32 = atomic sub v5[v3], v0
             return
         }";
-        assert!(check_of(text, 1, true).contains("store v4[v3]"));
-        assert!(check_of(text, 1, false).contains("atomic"));
+        assert!(check_of(text, 1, Sharing::Nothing).contains("store v4[v3]"));
+        assert!(check_of(text, 1, Sharing::Arrays).contains("atomic"));
         let elsewhere = text.replace("store v7[v3]", "store v7[v2]");
         let mut module = ir::parse::parse_module(&elsewhere).unwrap_or_else(|error| panic!("{error:?}"));
-        assert!(demote_atomics(&mut module.funcs[0], 1, true).0);
+        assert!(demote_atomics(&mut module.funcs[0], 1, Sharing::Nothing).0);
         let text = module.to_string();
         assert!(!text.contains("atomic add") && text.contains("atomic sub v5[v3]"), "{text}");
     }

@@ -42,7 +42,7 @@ pub mod unroll_loops;
 pub mod widen_indices;
 
 pub use batch_reads::batch_reads;
-pub use demote_atomics::{demote_atomics, demote_used_atomics, has_distinct_atomics, has_own_index};
+pub use demote_atomics::{Sharing, demote_atomics, demote_used_atomics, has_distinct_atomics, has_own_index};
 pub use eliminate_common_subexpressions::eliminate_common_subexpressions;
 pub use eliminate_dead_code::eliminate_dead_code;
 pub use expand_math::expand_math;

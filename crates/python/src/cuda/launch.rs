@@ -14,7 +14,7 @@ use crate::launch::{Grid, Prepared};
 use crate::pack::Signature;
 use crate::plan::{CudaKey, UnitKey, no_order};
 use crate::state::{self, VERIFIES};
-use crate::tape;
+use crate::tape::{self, places::elements_may_overlap};
 use pipeline::{CudaCode, Unit};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -49,6 +49,11 @@ impl CudaReady {
         let sums =
             self.unit.summary().summed.is_empty() || summed(&self.unit, signature, words, grid, device) == self.summed;
         sums && !shape.is_wasted_on(grid.n_threads, n_multiprocessors) && shape.geometry(&grid.bounds.extents).is_some()
+    }
+
+    /// Whether elements of an array that it writes to may share memory: it relies on the contrary.
+    pub(crate) fn is_for_others(&self, signature: &Signature, words: &[u64]) -> bool {
+        elements_may_overlap(signature.places(), words, &self.unit.summary().written)
     }
 }
 

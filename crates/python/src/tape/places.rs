@@ -32,6 +32,11 @@ impl Place {
         Span::of_array(&words[self.word..self.word + self.n_words()], self.elem.size())
     }
 
+    /// Whether two elements of the array may share memory.
+    pub(crate) fn elements_may_overlap(&self, words: &[u64]) -> bool {
+        Span::elements_may_overlap(&words[self.word..self.word + self.n_words()], self.elem.size())
+    }
+
     /// The array object, from the argument that it lies in.
     pub(crate) fn object<'py>(&self, arg: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let mut found = arg.clone();
@@ -82,12 +87,18 @@ pub(crate) fn places(types: &[Type], word_of: impl Fn(usize) -> usize) -> Vec<Pl
     found
 }
 
-/// Whether no array that is written to shares memory with another. `written` is per parameter.
+/// Whether elements of an array that is written to may share memory. `written` is per parameter.
+pub(crate) fn elements_may_overlap(places: &[Place], words: &[u64], written: &[bool]) -> bool {
+    places.iter().any(|place| written[place.param] && place.elements_may_overlap(words))
+}
+
+/// Whether no array that is written to shares memory with another, nor do its elements. `written` is per parameter.
 pub(crate) fn are_distinct(places: &[Place], words: &[u64], written: &[bool]) -> bool {
     places.iter().enumerate().filter(|(_, place)| written[place.param]).all(|(at, place)| {
         let Some(span) = place.span(words) else { return true };
         let mut others = places.iter().enumerate().filter(|&(other, _)| other != at);
-        !others.any(|(_, other)| other.span(words).is_some_and(|other| other.overlaps(span)))
+        let is_alone = !others.any(|(_, other)| other.span(words).is_some_and(|other| other.overlaps(span)));
+        is_alone && !place.elements_may_overlap(words)
     })
 }
 
