@@ -328,7 +328,7 @@ def _over(values: np.ndarray, cls: Any, inner: tuple[int, ...], copy: bool, plac
 
 def _from_structs(cls: Any, data: Any, shape: Any, copy: bool, place: str) -> _array.array:
     """An array of structs from records or instances."""
-    record = cls.numpy_dtype()
+    record = np.dtype(cls.numpy_dtype())
     if isinstance(data, _array.array):
         data = data.numpy()
     if isinstance(data, np.ndarray):

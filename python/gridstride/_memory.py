@@ -11,6 +11,7 @@ the scope it happened in and the line of the program that asked for it, until it
 from __future__ import annotations
 
 import builtins
+import functools
 import sys
 import threading
 import weakref
@@ -94,9 +95,29 @@ def note(buffer: Any, n_bytes: int, label: str, device: str) -> None:
         frame = frame.f_back
     site = f"{frame.f_code.co_filename}:{frame.f_lineno}"
     scope = "/".join(getattr(_scopes, "names", ()))
+    label += getattr(_scopes, "purpose", "")
     with _lock:
         weakref.finalize(buffer, ledger.remove, id(buffer)).atexit = False
         ledger.add(id(buffer), Allocation(n_bytes, label, device, site, scope))
+
+
+def made_for(purpose: str) -> Any:
+    """Decorates a function whose allocations are for something else than an array of the program's, "mesh": reports
+    show it, in Warp's spelling. What it calls allocates for the same."""
+
+    def decorate(function: Any) -> Any:
+        @functools.wraps(function)
+        def inner(*args: Any, **options: Any) -> Any:
+            before = getattr(_scopes, "purpose", "")
+            _scopes.purpose = before or f" (native:{purpose})"
+            try:
+                return function(*args, **options)
+            finally:
+                _scopes.purpose = before
+
+        return inner
+
+    return decorate
 
 
 def clear() -> None:

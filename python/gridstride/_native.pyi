@@ -245,7 +245,7 @@ class KernelFault(RuntimeError):
 class ExtentError(ValueError):
     """A launch of more threads along a dimension than the kernel's `tid()` counts."""
 
-class ArgumentError(RuntimeError, TypeError):
+class ArgumentError(RuntimeError, TypeError, ValueError):
     """An argument that a kernel does not take; the text names both, what is expected and what was given."""
 
 def launch(

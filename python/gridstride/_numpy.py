@@ -54,7 +54,7 @@ def layout(cls: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:
     scalar = getattr(cls, "_wp_scalar_type_", None)
     if scalar is not None:
         return scalar_dtype(scalar), cls._shape_
-    return cls.numpy_dtype(), ()
+    return np.dtype(cls.numpy_dtype()), ()
 
 
 def class_from_numpy(dtype: Any) -> Any:

@@ -6,7 +6,7 @@
     ...     length: float
     >>> ray = Ray()
     >>> ray.origin = wp.vec3(1.0, 2.0, 3.0)
-    >>> Ray.numpy_dtype().itemsize
+    >>> Ray.numpy_dtype()["itemsize"]
     16
 
 Instances are kernel arguments and elements of arrays; an array of structs is a NumPy record array. Fields may be
@@ -19,7 +19,8 @@ import struct as layout
 import sys
 from typing import Any, ClassVar, NamedTuple
 
-from gridstride import _annotations, _logger, _types, _unbuilt
+from gridstride import _annotations, _types, _unbuilt
+from gridstride._filled import filled
 from gridstride._types import Type
 from gridstride._vector import composite, held
 
@@ -39,12 +40,13 @@ class Field:
         self.array = _array_facts(ty)
 
     def convert(self, value: Any) -> Any:
-        """The value as the field holds it: a Python number, or a copy of a composite; arrays by reference."""
+        """The value as the field holds it: a number, typed as it was given; a copy of a composite; an array itself."""
         kind = self.type.kind
         try:
             if kind == "scalar":
-                value = value.value if isinstance(value, _types.scalar_base) else value
-                return held(self.cls, [value])[0]
+                if type(value) is self.cls:
+                    return value
+                return self.cls(value) if isinstance(value, _types.scalar_base) else held(self.cls, [value])[0]
             if self.array is not None:
                 return self._array(value)
             if kind == "struct":
@@ -73,14 +75,9 @@ class Field:
             return value.__copy__()
         if value is None:
             return self.cls()
-        if isinstance(value, (bool, _types.bool)) or hasattr(value, "dtype") and getattr(value, "ndim", 1) == 0:
-            _logger.log_warning(
-                f"a value of type `{type(value).__name__}` for the `{self.cls.__name__}` of struct field '{self.name}' "
-                "fills its components: this is deprecated, give all of them",
-                DeprecationWarning,
-                stacklevel=4,
-            )
-            return self.cls(*[float(value)] * self.cls._length_)
+        made = filled(self.cls, value, f"struct field '{self.name}'", stacklevel=5)
+        if made is not None:
+            return made
         if isinstance(value, (int, float, _types.scalar_base)):
             raise TypeError(f"expects {self.cls.__name__} but got a single value")
         return self.cls(value)
@@ -92,14 +89,14 @@ class Field:
         if self.array is not None:
             return None
         if self.type.kind == "scalar":
-            return self.cls().value
+            return self.cls()
         return self.cls.from_bytes(bytes(self.type.size))
 
     def pack(self, value: Any) -> bytes:
         """Bytes of a value that `convert` made."""
         kind = self.type.kind
         if kind == "scalar":
-            return _types.pack(self.cls, (value,))
+            return _types.pack(self.cls, (value.value if isinstance(value, _types.scalar_base) else value,))
         if kind == "array":
             return descriptor(value, self.type.rank)
         return bytes(self.type.size) if value is None else value.__gs_bytes__()
@@ -209,12 +206,11 @@ class struct_base:
 
     @classmethod
     def numpy_dtype(cls) -> Any:
-        """The aligned NumPy record of this struct; an array field is a record of its address, extents and strides."""
-        found = cls.__dict__.get("_numpy_dtype")
-        if found is None:
-            found = _record(cls)
-            cls._numpy_dtype = found
-        return found
+        """The aligned record of this struct, as `numpy.dtype` takes it: `names`, `formats`, `offsets`, `itemsize`.
+
+        An array field is a record of its address, extents and strides.
+        """
+        return _record(cls)
 
     def numpy_value(self) -> tuple[Any, ...]:
         """Field values as NumPy takes them for a record."""
@@ -244,8 +240,12 @@ class struct_base:
         return moved
 
     def __repr__(self) -> str:
-        values = ", ".join(f"{name}={self.__dict__[name]!r}" for name in self._fields)
+        values = ", ".join(f"{name}={_shown(self.__dict__[name])}" for name in self._fields)
         return f"{type(self).__name__}({values})"
+
+
+def _shown(value: Any) -> str:
+    return str(value) if isinstance(value, _types.scalar_base) else repr(value)
 
 
 def descriptor_dtype(rank: int) -> Any:
@@ -255,9 +255,7 @@ def descriptor_dtype(rank: int) -> Any:
     return np.dtype([("data", "u8"), ("shape", "i8", (rank,)), ("strides", "i8", (rank,))])
 
 
-def _record(cls: Any) -> Any:
-    import numpy as np
-
+def _record(cls: Any) -> dict[str, Any]:
     from gridstride import _numpy
 
     formats: list[Any] = []
@@ -267,15 +265,12 @@ def _record(cls: Any) -> Any:
         else:
             base, shape = _numpy.layout(field.cls)
             formats.append((base, shape) if shape else base)
-    return np.dtype(
-        {
-            "names": list(cls._fields),
-            "formats": formats,
-            "offsets": [field.offset for field in cls._fields.values()],
-            "itemsize": cls.__gs_type__.size,
-        },
-        align=False,
-    )
+    return {
+        "names": list(cls._fields),
+        "formats": formats,
+        "offsets": [field.offset for field in cls._fields.values()],
+        "itemsize": cls.__gs_type__.size,
+    }
 
 
 def _make_struct(cls: type, annotations: dict[str, Any]) -> Any:

@@ -17,6 +17,7 @@ import builtins
 import collections.abc
 import ctypes
 import enum
+import operator
 import struct
 import sys
 import types as pytypes
@@ -195,11 +196,11 @@ class int_base(scalar_base):
 
 
 def int_held(cls: Any, value: Any) -> int:
-    """An int that an integer type holds; `wp.uint8(300)` converts, everything else is checked here.
+    """An int that an integer type holds; `wp.uint8(300)` and `wp.int32(1.5)` convert, everything else is checked here.
 
-    Raises `OverflowError` for one out of range.
+    Raises `OverflowError` for one out of range, `TypeError` for a float: it would lose its fraction unseen.
     """
-    number = int(value)
+    number = operator.index(value.value if isinstance(value, scalar_base) else value)
     made = cls(number).value
     if made != number:
         low = -(1 << (cls._bits - 1)) if cls._signed else 0

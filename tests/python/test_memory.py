@@ -25,6 +25,18 @@ def test_allocations_are_noted_until_they_are_freed():
     del a
 
 
+def test_what_geometry_allocates_says_what_for():
+    points = wp.zeros(3, dtype=wp.vec3, device="cpu")
+    corners = wp.array([0, 1, 2], dtype=int, device="cpu")
+    with wp.ScopedMemoryTracker("geometry", print=False):
+        grid = wp.HashGrid(4, 4, 4, device="cpu")
+        grid.build(points, 1.0)
+        kept = [grid, wp.Bvh(points, points), wp.Mesh(points, corners), wp.zeros(1, dtype=float, device="cpu")]
+        labels = [one.label.partition("] ")[2] for one in _memory.ledger.live.values()]
+    assert set(labels) == {"(native:hashgrid)", "(native:bvh)", "(native:mesh)", ""} and labels[-1] == ""
+    del kept
+
+
 def test_nothing_is_noted_outside():
     with pytest.raises(RuntimeError, match="memory is not tracked"):
         wp.print_memory_report()

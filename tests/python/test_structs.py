@@ -67,6 +67,22 @@ def test_fields_convert_what_is_assigned():
         s.inner = 3
 
 
+def test_a_number_in_a_field_keeps_the_class_that_it_was_given_with():
+    @wp.struct
+    class Numbers:
+        n: wp.uint8
+        x: float
+
+    numbers = Numbers()
+    assert (type(numbers.n), type(numbers.x), repr(numbers)) == (wp.uint8, wp.float32, "Numbers(n=0, x=0.0)")
+    numbers.n, numbers.x = 3, wp.float64(0.5)
+    assert (type(numbers.n), type(numbers.x), numbers.x) == (int, wp.float32, 0.5)
+    numbers.n = wp.uint8(4)
+    assert wp.array([numbers], dtype=Numbers, device="cpu").numpy().tolist() == [(4, 0.5)]
+    with pytest.raises(TypeError, match="Struct field 'n' 'float' object"):
+        numbers.n = 3.5
+
+
 def test_an_assigned_value_is_a_copy():
     v = wp.vec3(1, 2, 3)
     inner = Inner(v=v)
@@ -93,8 +109,9 @@ def test_layout_is_that_of_c(names):
     cls = type("S", (), {"__annotations__": {f"f{i}": getattr(wp, name) for i, name in enumerate(names)}})
     cls = wp.struct(cls)
     expected = np.dtype([(f"f{i}", name) for i, name in enumerate(names)], align=True)
-    assert cls.numpy_dtype().fields == expected.fields
-    assert cls.numpy_dtype().itemsize == expected.itemsize == wp.type_size_in_bytes(cls)
+    record = np.dtype(cls.numpy_dtype())
+    assert record.fields == expected.fields
+    assert record.itemsize == expected.itemsize == wp.type_size_in_bytes(cls)
 
 
 def test_bytes_are_those_of_the_record():

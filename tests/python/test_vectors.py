@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gridstride as wp
+from gridstride import _logger
 
 f32 = st.floats(-1e6, 1e6, width=32)
 LETTERS = {"b": "int8", "ub": "uint8", "s": "int16", "us": "uint16", "i": "int32", "ui": "uint32"}
@@ -196,6 +197,19 @@ def test_an_int_out_of_range_is_refused_wherever_it_is_stored(store):
         store()
 
 
+@pytest.mark.parametrize("value", [1.5, 2.0, np.float32(2.0), wp.float32(2.0)])
+def test_a_float_is_no_int_wherever_it_is_stored(value):
+    for store in (
+        lambda: setattr(wp.vec2i(), "x", value),
+        lambda: wp.vec2i().__setitem__(1, value),
+        lambda: wp.zeros(2, dtype=int).fill_(value),
+        lambda: wp.full(2, value, dtype=wp.uint32),
+    ):
+        with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+            store()
+    assert (wp.int32(1.5), wp.vec2i(1.5, 2)) == (1, (1, 2))
+
+
 def test_conversions_and_arithmetic_wrap():
     assert wp.vec2ub(300, -1) == (44, 255)
     assert wp.vec2ub(200, 1) + wp.vec2ub(100, 1) == (44, 2)
@@ -207,3 +221,26 @@ def test_swizzles_are_no_attributes_on_the_host():
     v = wp.vec3(1.0, 2.0, 3.0)
     with pytest.raises(AttributeError, match="no attribute 'xy'"):
         v.xy = wp.vec2(1.0, 2.0)
+
+
+@wp.kernel
+def give_composites(v: wp.vec3, m: wp.mat22d, a: wp.array(dtype=wp.vec3), b: wp.array(dtype=wp.mat22d)):
+    a[0] = v
+    b[0] = m
+
+
+@pytest.mark.parametrize("value", [True, np.bool_(True), wp.bool(True), np.float32(1.5), np.int64(3)])
+def test_a_flag_or_a_number_of_numpys_fills_a_vector_with_a_warning(value, monkeypatch, capsys):
+    monkeypatch.setattr(_logger, "_warnings_seen", set())
+    a, b = wp.zeros(1, dtype=wp.vec3), wp.zeros(1, dtype=wp.mat22d)
+    wp.launch(give_composites, dim=1, inputs=[value, value, a, b])
+    told, name = capsys.readouterr().err, type(value).__name__
+    for target in ("`vec3f` of kernel parameter 'v'", "`mat22d` of kernel parameter 'm'"):
+        assert f"DeprecationWarning: a value of type `{name}` for the {target} fills its components" in told
+    assert (a.numpy() == float(value)).all() and (b.numpy() == float(value)).all()
+
+
+@pytest.mark.parametrize("value", [1.5, 3, wp.float32(2.0), None])
+def test_a_number_alone_is_no_vector(value):
+    with pytest.raises(ValueError, match=r"argument 1 `v`: expected vec3f, got"):
+        wp.launch(give_composites, dim=1, inputs=[value, wp.mat22d(), None, None])

@@ -88,6 +88,19 @@ pub(crate) fn write_value(ty: Type, value: &Bound<'_, PyAny>, reach: Reach, out:
     }
 }
 
+/// Writes a kernel's argument: one number of NumPy's, or a flag, fills a vector, with a warning that names the parameter.
+pub(crate) fn write_argument(ty: Type, param: &str, value: &Bound<'_, PyAny>, reach: Reach, out: &mut [u8]) -> Written {
+    let written = write_value(ty, value, reach, out);
+    if !ty.is_composite() || !matches!(written, Err(Mismatch::Given(_))) {
+        return written;
+    }
+    let py = value.py();
+    let class = py.import(intern!(py, "gridstride._types"))?.call_method1("class_of", (PyIrType(ty),))?;
+    let place = format!("kernel parameter '{param}'");
+    let filled = py.import(intern!(py, "gridstride._filled"))?.call_method1("filled", (class, value, place))?;
+    if filled.is_none() { written } else { write_value(ty, &filled, reach, out) }
+}
+
 /// The items of a sequence as the components of a tuple, or as the fields of the struct that a named tuple is.
 fn write_items(ty: Type, value: &Bound<'_, PyAny>, reach: Reach, out: &mut [u8]) -> Written {
     let given = sequence(value)?.ok_or_else(|| given(value))?;

@@ -110,11 +110,13 @@ pub(crate) fn position(sources: &SourceMap, span: diagnostics::Span) -> (String,
     (file.name.clone(), line, column)
 }
 
-/// The class of errors about arguments: a RuntimeError, which programs written for Warp expect, and a TypeError.
+/// The class of errors about arguments: a RuntimeError and a ValueError, which programs written for Warp expect, and a
+/// TypeError.
 pub(crate) fn argument_error_type(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let class = CLASS.get_or_try_init(py, || {
-        let bases = PyTuple::new(py, [py.get_type::<PyRuntimeError>(), py.get_type::<PyTypeError>()])?;
+        let bases = [py.get_type::<PyRuntimeError>(), py.get_type::<PyTypeError>(), py.get_type::<PyValueError>()];
+        let bases = PyTuple::new(py, bases)?;
         let body = PyDict::new(py);
         body.set_item("__module__", "gridstride._native")?;
         body.set_item("__doc__", "An argument that a kernel does not take.")?;

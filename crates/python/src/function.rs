@@ -199,6 +199,11 @@ impl Kernel {
         disk_cache(py, last.as_ref().map(|dict| dict.bind(py)))
     }
 
+    /// The name of parameter number `index`; none for an adjoint.
+    pub(crate) fn param_name(&self, index: usize) -> &str {
+        self.params.get(index).map_or("", |param| &param.name)
+    }
+
     /// "kernel `k`, argument 2 `x`", where messages about an argument begin.
     fn place(&self, index: usize) -> String {
         match self.params.get(index) {

@@ -3,7 +3,7 @@
 //! In: a list of Python objects. Out: the packed arguments of `runtime::abi`, and what a launch may rely on.
 
 use crate::array::{self, Array, Where};
-use crate::bytes::{Mismatch, Reach, array_words, describe, instance_type, out_of_reach, write_scalar, write_value};
+use crate::bytes::{Mismatch, Reach, array_words, describe, instance_type, out_of_reach, write_argument, write_scalar};
 use crate::function::Kernel;
 use crate::pattern::{fits, pattern_name};
 use crate::plan::{UnitKey, Variants};
@@ -161,14 +161,14 @@ impl Signature {
             SlotKind::Scalar(scalar) => write_scalar(*scalar, arg, &mut bytes_of(place)[..slot.n_bytes]),
             SlotKind::Array { elem, rank } => {
                 array_words(*elem, *rank, arg, reach, &mut |found| place.copy_from_slice(found)).map(|taken| {
-                    if taken.is_read_only {
-                        packed.read_only.push(index);
-                    }
+                    packed.read_only.extend(taken.is_read_only.then_some(index));
                     packed.streams.extend(taken.stream.map(|stream| (index, stream)));
                 })
             }
-            SlotKind::Value(ty, arrays) => write_value(*ty, arg, reach, &mut bytes_of(place)[..slot.n_bytes])
-                .and_then(|()| arrays.iter().try_for_each(|array| array.check(place, reach))),
+            SlotKind::Value(ty, arrays) => {
+                write_argument(*ty, kernel.param_name(index), arg, reach, &mut bytes_of(place)[..slot.n_bytes])
+                    .and_then(|()| arrays.iter().try_for_each(|array| array.check(place, reach)))
+            }
         };
         written.map_err(|mismatch| kernel.refuse(arg.py(), index, &user_name(self.types[index]), mismatch))
     }

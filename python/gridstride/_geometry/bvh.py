@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import gridstride as wp
-from gridstride import _host_graph, _launch, _logger, _native
+from gridstride import _host_graph, _launch, _logger, _memory, _native
 from gridstride._geometry import records, structs
 
 
@@ -157,6 +157,7 @@ class Bvh:
 
     id: Any = None
 
+    @_memory.made_for("bvh")
     def __init__(
         self, lowers: Any, uppers: Any, constructor: Any = None, groups: Any = None, leaf_size: int = 1
     ) -> None:

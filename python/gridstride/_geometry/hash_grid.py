@@ -15,7 +15,7 @@ import functools
 import operator
 from typing import Any
 
-from gridstride import _array, _builtins, _create, _device, _host_graph, _kernel, _launch, _native, _types
+from gridstride import _array, _builtins, _create, _device, _host_graph, _kernel, _launch, _memory, _native, _types
 from gridstride._builtins import table
 from gridstride._geometry import records, structs
 from gridstride._named import named
@@ -49,6 +49,7 @@ class HashGrid:
 
     id: Any = None
 
+    @_memory.made_for("hashgrid")
     def __init__(self, dim_x: int, dim_y: int, dim_z: int, device: Any = None, dtype: Any = None) -> None:
         self.dtype = _types.float32 if dtype in (None, float) else dtype
         if self.dtype not in _POINTS:
@@ -131,6 +132,7 @@ class HashGrid:
         if _device.memory_of(one.device) is not _device.memory_of(self.device):
             raise RuntimeError(f"{name} must live on the same device as this HashGrid")
 
+    @_memory.made_for("hashgrid")
     def _reserve(self, n: int, with_groups: bool) -> None:
         # A sort on a GPU goes forth and back between two halves.
         room = 2 * n if self.device.is_cuda else n

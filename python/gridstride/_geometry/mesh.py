@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 import gridstride as wp
-from gridstride import _launch, utils
+from gridstride import _launch, _memory, utils
 from gridstride._geometry import records, structs
 from gridstride._geometry.bvh import BvhConstructor, Tree, check_groups, chosen, in_order
 
@@ -43,6 +43,7 @@ class Mesh:
 
     id: Any = None
 
+    @_memory.made_for("mesh")
     def __init__(
         self,
         points: Any,

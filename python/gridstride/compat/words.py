@@ -127,6 +127,11 @@ _WORDS: list[tuple[str, str, Any]] = [
     ),
     (
         "argument",
+        r"argument \d+ `(\w+)`: expected ((?:vec|mat|quat|transform)\w*), got None",
+        r"Failed to convert argument for param \1 to \2",
+    ),
+    (
+        "argument",
         r"argument \d+ `(\w+)`: expected (\w+), got None",
         r"argument '\1' expects \2 but got None",
     ),
