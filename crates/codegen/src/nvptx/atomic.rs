@@ -134,17 +134,6 @@ impl<'c> Lowering<'c, '_> {
         expected: IntValue<'c>,
         x: IntValue<'c>,
     ) -> Result<(IntValue<'c>, IntValue<'c>)> {
-        self.scoped_exchange_if(ptr, expected, x, DEVICE)
-    }
-
-    /// As [`Self::device_exchange_if`], among threads of a scope; the empty one is the whole system.
-    pub(super) fn scoped_exchange_if(
-        &self,
-        ptr: PointerValue<'c>,
-        expected: IntValue<'c>,
-        x: IntValue<'c>,
-        scope: &CStr,
-    ) -> Result<(IntValue<'c>, IntValue<'c>)> {
         // SAFETY: live values at the builder's position, which is in a block; the result is a pair.
         let pair = unsafe {
             Leaf::new(LLVMBuildAtomicCmpXchgSyncScope(
@@ -154,7 +143,7 @@ impl<'c> Lowering<'c, '_> {
                 x.as_value_ref(),
                 RELAXED,
                 RELAXED,
-                self.sync_scope(scope),
+                self.sync_scope(DEVICE),
             ))
         };
         let Leaf::StructValue(pair) = pair else { return Err(Error::Invalid("a swap gives a pair".into())) };

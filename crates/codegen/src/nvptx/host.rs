@@ -77,7 +77,9 @@ impl<'c> Lowering<'c, '_> {
         let record =
             b.build_address_space_cast(self.thread.fault, self.ctx.ptr_type(AddressSpace::from(GLOBAL)), "")?;
         let short = self.ctx.i32_type();
-        let (_, first) = self.scoped_exchange_if(record, short.const_zero(), short.const_int(1, false), c"")?;
+        // The record is memory of the host, which takes atomics in the scope of the system on few machines; but threads
+        // of one device alone take it, and the host reads when they are done.
+        let (_, first) = self.device_exchange_if(record, short.const_zero(), short.const_int(1, false))?;
         let write = self.block();
         b.build_conditional_branch(first, write, self.thread.end)?;
         b.position_at_end(write);
