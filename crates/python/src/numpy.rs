@@ -7,7 +7,9 @@ use ir::{Scalar, Type, TypeKind};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyDict;
+use pyo3::types::{PyCapsule, PyDict};
+use smallvec::SmallVec;
+use std::ffi::{c_char, c_int, c_void};
 
 /// A NumPy array seen as an array of the kernel language.
 pub(crate) struct View {
@@ -83,14 +85,16 @@ fn dtype_scalar(dtype: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
 /// Whether a value describes its memory as NumPy arrays do. NumPy's scalars do too, but are not arrays.
 pub(crate) fn is_array(value: &Bound<'_, PyAny>) -> bool {
     let py = value.py();
-    value.getattr_opt(intern!(py, "__array_interface__")).is_ok_and(|found| found.is_some())
-        && value.getattr_opt(intern!(py, "strides")).is_ok_and(|found| found.is_some())
-        && value.getattr_opt(intern!(py, "flags")).is_ok_and(|found| found.is_some())
-        && !value.get_type().mro().iter().any(|class| {
-            class.cast::<pyo3::types::PyType>().is_ok_and(|class| {
-                class.name().is_ok_and(|name| name == "generic") && class.module().is_ok_and(|module| module == "numpy")
+    plain(value).is_some()
+        || value.getattr_opt(intern!(py, "__array_interface__")).is_ok_and(|found| found.is_some())
+            && value.getattr_opt(intern!(py, "strides")).is_ok_and(|found| found.is_some())
+            && value.getattr_opt(intern!(py, "flags")).is_ok_and(|found| found.is_some())
+            && !value.get_type().mro().iter().any(|class| {
+                class.cast::<pyo3::types::PyType>().is_ok_and(|class| {
+                    class.name().is_ok_and(|name| name == "generic")
+                        && class.module().is_ok_and(|module| module == "numpy")
+                })
             })
-        })
 }
 
 /// A NumPy array, or one over the memory of an object that only has `__array_interface__`; none for other values.
@@ -120,9 +124,87 @@ pub(crate) fn describe(value: &Bound<'_, PyAny>) -> Option<String> {
     scalar_type(value).ok()?.map(|_| format!("a NumPy {dtype}"))
 }
 
+/// What NumPy says of an array of numbers in one call: `PyArrayInterface` of its C interface.
+#[repr(C)]
+struct Interface {
+    two: c_int,
+    rank: c_int,
+    kind: c_char,
+    item_size: c_int,
+    flags: c_int,
+    shape: *const isize,
+    /// In bytes.
+    strides: *const isize,
+    data: *mut c_void,
+}
+
+/// Bits of [`Interface::flags`].
+const NOT_SWAPPED: c_int = 0x200;
+const WRITEABLE: c_int = 0x400;
+
+/// An array of numbers, seen by [`Interface`].
+struct Plain {
+    scalar: Scalar,
+    item_size: i64,
+    ptr: u64,
+    shape: SmallVec<[i64; 4]>,
+    strides: SmallVec<[i64; 4]>,
+    is_read_only: bool,
+}
+
+/// A `numpy.ndarray` of numbers in this machine's byte order; none for anything else, which takes the longer way.
+fn plain(value: &Bound<'_, PyAny>) -> Option<Plain> {
+    static CLASS: PyOnceLock<usize> = PyOnceLock::new();
+    let py = value.py();
+    let class = CLASS.get_or_init(py, || {
+        let class = py.import(intern!(py, "numpy")).and_then(|numpy| numpy.getattr(intern!(py, "ndarray")));
+        class.map_or(0, |class| class.as_ptr() as usize)
+    });
+    if value.get_type_ptr() as usize != *class {
+        return None;
+    }
+    let capsule = value.getattr(intern!(py, "__array_struct__")).ok()?.cast_into::<PyCapsule>().ok()?;
+    let pointer = capsule.pointer_checked(None).ok()?;
+    // SAFETY: the class is NumPy's own, so that the capsule holds its structure, alive as long as the capsule.
+    let found = unsafe { pointer.cast::<Interface>().as_ref() };
+    let scalar = match (found.kind as u8, found.item_size) {
+        (b'b', 1) => Scalar::Bool,
+        (b'i', 1) => Scalar::I8,
+        (b'i', 2) => Scalar::I16,
+        (b'i', 4) => Scalar::I32,
+        (b'i', 8) => Scalar::I64,
+        (b'u', 1) => Scalar::U8,
+        (b'u', 2) => Scalar::U16,
+        (b'u', 4) => Scalar::U32,
+        (b'u', 8) => Scalar::U64,
+        (b'f', 2) => Scalar::F16,
+        (b'f', 4) => Scalar::F32,
+        (b'f', 8) => Scalar::F64,
+        _ => return None,
+    };
+    if found.two != 2 || found.flags & NOT_SWAPPED == 0 {
+        return None;
+    }
+    let rank = usize::try_from(found.rank).ok()?;
+    // SAFETY: `rank` numbers each, owned by the array; there may be no memory where there are none.
+    let numbers = |at: *const isize| (0..rank).map(|dim| unsafe { *at.add(dim) } as i64).collect();
+    Some(Plain {
+        scalar,
+        item_size: found.item_size.into(),
+        ptr: found.data as u64,
+        shape: numbers(found.shape),
+        strides: numbers(found.strides),
+        is_read_only: found.flags & WRITEABLE == 0,
+    })
+}
+
 /// The type that a NumPy array has by itself: scalars and its own rank.
 pub(crate) fn natural_type(value: &Bound<'_, PyAny>) -> PyResult<Option<Type>> {
     let py = value.py();
+    if let Some(plain) = plain(value) {
+        let rank = plain.shape.len() as u32;
+        return Ok((1..=4).contains(&rank).then(|| Type::array(Type::scalar(plain.scalar), rank)));
+    }
     let Some(value) = &as_numpy(value)? else { return Ok(None) };
     let Some(scalar) = dtype_scalar(&value.getattr(intern!(py, "dtype"))?)? else { return Ok(None) };
     let rank: u32 = value.getattr(intern!(py, "ndim"))?.extract()?;
@@ -133,6 +215,15 @@ pub(crate) fn natural_type(value: &Bound<'_, PyAny>) -> PyResult<Option<Type>> {
 /// vectors and matrices may be the array's last dimensions.
 pub(crate) fn view(value: &Bound<'_, PyAny>, elem: Type, rank: u32) -> Result<Option<View>, Mismatch> {
     let py = value.py();
+    if let Some(plain) = plain(value)
+        && elem.element() == Some(plain.scalar)
+    {
+        let inner: SmallVec<[i64; 4]> = inner_shape(elem).into_iter().map(i64::from).collect();
+        let Plain { ptr, shape, strides, item_size, is_read_only, .. } = &plain;
+        let memory = Memory { ptr: *ptr, shape, strides, item_size: *item_size };
+        let wrong = || Mismatch::Given(describe(value).unwrap_or_else(|| "an array".to_owned()));
+        return Ok(Some(View { descriptor: memory.fit(elem, rank, &inner, &wrong)?, is_read_only: *is_read_only }));
+    }
     let Some(value) = &as_numpy(value)? else { return Ok(None) };
     let interface = value.getattr(intern!(py, "__array_interface__"))?;
     let interface = interface.cast::<PyDict>().map_err(PyErr::from)?;
