@@ -1,6 +1,6 @@
 //! Files of source text and ranges in them.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Index of a file in a [`SourceMap`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -31,25 +31,31 @@ impl Span {
 pub struct SourceFile {
     pub name: String,
     pub text: Arc<str>,
-    line_starts: Vec<u32>,
+    /// Found when they are first asked for: most texts have no message about them.
+    line_starts: OnceLock<Vec<u32>>,
 }
 
 impl SourceFile {
     pub fn new(name: impl Into<String>, text: impl Into<Arc<str>>) -> Self {
-        let text = text.into();
-        let newlines = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n').map(|(at, _)| at as u32 + 1);
-        let line_starts = std::iter::once(0).chain(newlines).collect();
-        SourceFile { name: name.into(), text, line_starts }
+        SourceFile { name: name.into(), text: text.into(), line_starts: OnceLock::new() }
+    }
+
+    fn line_starts(&self) -> &[u32] {
+        self.line_starts.get_or_init(|| {
+            let bytes = self.text.bytes().enumerate();
+            let newlines = bytes.filter(|&(_, byte)| byte == b'\n').map(|(at, _)| at as u32 + 1);
+            std::iter::once(0).chain(newlines).collect()
+        })
     }
 
     pub fn n_lines(&self) -> u32 {
-        self.line_starts.len() as u32
+        self.line_starts().len() as u32
     }
 
     /// Line and column of a byte offset, both from 1; the column counts characters.
     pub fn position(&self, offset: u32) -> (u32, u32) {
-        let line = self.line_starts.partition_point(|&start| start <= offset).max(1);
-        let start = self.line_starts[line - 1] as usize;
+        let line = self.line_starts().partition_point(|&start| start <= offset).max(1);
+        let start = self.line_starts()[line - 1] as usize;
         let end = (offset as usize).clamp(start, self.text.len());
         let column = self.text.get(start..end).map_or(end - start, |before| before.chars().count());
         (line as u32, column as u32 + 1)
@@ -57,13 +63,13 @@ impl SourceFile {
 
     /// Byte offset at which a line (from 1) starts.
     pub fn line_start(&self, line: u32) -> u32 {
-        self.line_starts[line as usize - 1]
+        self.line_starts()[line as usize - 1]
     }
 
     /// Text of a line (from 1) without its line break.
     pub fn line(&self, line: u32) -> &str {
         let start = self.line_start(line) as usize;
-        let end = self.line_starts.get(line as usize).map_or(self.text.len(), |&next| next as usize);
+        let end = self.line_starts().get(line as usize).map_or(self.text.len(), |&next| next as usize);
         self.text[start..end].trim_end_matches(['\n', '\r'])
     }
 }
@@ -83,6 +89,10 @@ impl SourceMap {
             self.files.push(file);
             self.files.len() - 1
         }) as u32)
+    }
+
+    pub fn files(&self) -> &[Arc<SourceFile>] {
+        &self.files
     }
 
     pub fn get(&self, id: FileId) -> Option<&Arc<SourceFile>> {

@@ -195,6 +195,10 @@ pub trait Host {
     fn library_name(&self, _object: ObjectId) -> Option<String> {
         None
     }
+    /// Whether the program registered anything that [`Host::implementation`] may give.
+    fn is_extended(&self) -> bool {
+        false
+    }
     /// The function that a program registered for calls of an object with such arguments; why there is none.
     fn implementation(&self, _what: Extended<'_>, _args: &[HostArgument]) -> Result<Option<ObjectId>, String> {
         Ok(None)

@@ -20,7 +20,7 @@ pub use host::{
 };
 pub use rules::Dialect;
 pub use walk::{lower_builtin, lower_function, lower_kernel, scalar_name};
-pub use warp::builtins::{library_struct, names as builtin_names};
+pub use warp::builtins::{LIBRARY, library_struct, names as builtin_names};
 
 use diagnostics::{Diagnostic, SourceMap, Span};
 use ir::{CustomGradient, FuncRef, Module};

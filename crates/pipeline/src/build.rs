@@ -3,8 +3,10 @@
 //! In: a kernel as the host sees it and the types of its arguments. Out: its IR, or that of the kernels which a gradient
 //! of it takes.
 
+use crate::cache::DiskCache;
 use crate::counters::{Phase, record};
-use crate::unit::{Source, Unit};
+use crate::recall::{self, Wanted};
+use crate::unit::{Source, SourceIr, Unit};
 use autodiff::{Adjoint, Request};
 use diagnostics::SourceMap;
 use frontend::{Custom, Derivative, Extended, FuncSource, Host, HostArgument, HostValue, ObjectId, Options, Rejected};
@@ -47,9 +49,16 @@ pub fn with_derivatives(mut lowered: frontend::Lowered) -> Result<frontend::Lowe
     Ok(lowered)
 }
 
-/// A kernel's unit.
-pub fn build(host: &dyn Host, kernel: ObjectId, arg_types: &[Type], options: &Options) -> Result<Unit, Rejected> {
-    Ok(unit(lower(host, kernel, arg_types, options)?))
+/// A kernel's unit, from the disk where it is there.
+pub fn build(
+    host: &dyn Host,
+    kernel: ObjectId,
+    arg_types: &[Type],
+    options: &Options,
+    disk: Option<&DiskCache>,
+) -> Result<Unit, Rejected> {
+    let wanted = Wanted { kernel, arg_types, options, nulls: None };
+    recall::unit(host, wanted, disk, |host| Ok(unit(lower(host, kernel, arg_types, options)?)))
 }
 
 /// As [`build`], with bounds checks, for launches that leave arrays out: which ones is said as to
@@ -60,9 +69,13 @@ pub fn build_with_nulls(
     arg_types: &[Type],
     options: &Options,
     nulls: u64,
+    disk: Option<&DiskCache>,
 ) -> Result<Unit, Rejected> {
-    let lowered = lower(host, kernel, arg_types, &Options { check_bounds: true, ..options.clone() })?;
-    Ok(unit_for(lowered, Sharing::Arrays, (!options.checked).then_some(nulls)))
+    let nulls = (!options.checked).then_some(nulls);
+    let options = &Options { check_bounds: true, ..options.clone() };
+    let wanted = Wanted { kernel, arg_types, options, nulls };
+    let make = |host: &dyn Host| Ok(unit_for(lower(host, kernel, arg_types, options)?, Sharing::Arrays, nulls));
+    recall::unit(host, wanted, disk, make)
 }
 
 /// The kernels that a gradient takes, in the order in which they run.
@@ -146,7 +159,7 @@ pub fn unit(lowered: frontend::Lowered) -> Unit {
 /// With `nulls`, some arrays have no memory.
 fn unit_for(lowered: frontend::Lowered, sharing: Sharing, nulls: Option<u64>) -> Unit {
     let frontend::Lowered { module, sources, launch_rank, .. } = lowered;
-    Unit::new(Source { module, launch_rank, sharing, nulls }, sources)
+    Unit::new(Source { ir: SourceIr::made(module), launch_rank, sharing, nulls }, sources)
 }
 
 /// Passes every question on and measures how long sources take to read.
@@ -193,6 +206,10 @@ impl Host for Timed<'_> {
 
     fn library_name(&self, object: ObjectId) -> Option<String> {
         self.host.library_name(object)
+    }
+
+    fn is_extended(&self) -> bool {
+        self.host.is_extended()
     }
 
     fn implementation(&self, what: Extended<'_>, args: &[HostArgument]) -> Result<Option<ObjectId>, String> {

@@ -47,12 +47,12 @@ pub fn load(
         record(Phase::Reused, start.elapsed());
         return Ok(known);
     }
-    let symbol = unit.symbol();
-    let module = match read(&key, disk, &symbol) {
+    let symbol = &unit.symbol;
+    let module = match read(&key, disk, symbol) {
         Some(module) => module,
         None => {
             let object = generate(unit, special, &key, disk)?;
-            timed(Phase::Loaded, || codegen::load(&object, &symbol))?
+            timed(Phase::Loaded, || codegen::load(&object, symbol))?
         }
     };
     Ok(keep(key, Arc::new(module)))

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 pub enum Phase {
     /// Source text and scope of a kernel and what it calls were read.
     Captured,
+    /// The disk had what the front end would make.
+    Recalled,
     /// The kernel was resolved, inferred and lowered to typed IR.
     Inferred,
     Optimized,
@@ -35,8 +37,9 @@ pub enum Mishap {
     Unwritten,
 }
 
-const PHASES: [(&str, &str); 8] = [
+const PHASES: [(&str, &str); 9] = [
     ("captured", "ms_captured"),
+    ("recalled", "ms_recalled"),
     ("inferred", "ms_inferred"),
     ("optimized", "ms_optimized"),
     ("generated", "ms_generated"),

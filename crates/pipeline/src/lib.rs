@@ -3,7 +3,7 @@
 //! In: a kernel as the host sees it, the types of its arguments, options. Out: loaded code, or every mistake found.
 //!
 //! ```text
-//! build: frontend::lower_kernel ─> Unit
+//! build: on disk? ─> frontend::lower_kernel ─> Unit
 //! build_adjoint: frontend::lower_kernel ─> autodiff::reverse ─> Unit
 //! load:  Unit + Specialization ─> loaded before? ─> on disk? ─> transform::optimize ─> codegen::compile ─> codegen::load
 //! load_cuda: the same for a GPU ─> codegen::nvptx::compile ─> the driver's compiler ─> a kernel on the device
@@ -12,14 +12,17 @@
 //! [`cache`] keeps objects on disk, [`ahead`] puts kernels compiled ahead of time into one file, [`counters`] says how often each phase ran and how long it took.
 
 pub mod ahead;
+mod answers;
 mod build;
 mod bytes;
 pub mod cache;
 mod code;
 pub mod counters;
 mod cuda;
+mod kept;
 pub mod key;
 mod order;
+mod recall;
 mod summary;
 mod summed;
 mod text;
@@ -39,3 +42,6 @@ pub use unit::Unit;
 
 /// Changes with the text of every crate that decides what becomes of a unit: part of the name of all that is cached.
 const FINGERPRINT: &str = env!("COMPILER");
+
+/// Changes with the text of every crate that decides which IR a program gives.
+const FRONT_END: &str = env!("FRONT_END");

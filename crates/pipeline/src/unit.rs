@@ -7,6 +7,7 @@
 use crate::cache::DiskCache;
 use crate::code::Specialization;
 use crate::counters::{Phase, timed};
+use crate::kept::Kept;
 use crate::key::Key;
 use crate::summary::Summary;
 use crate::writes::indexed_dimensions;
@@ -32,6 +33,9 @@ pub struct Unit {
     pub tapes: Vec<Type>,
     /// Per dimension of a launch: whether the kernel asks for a thread's index along it.
     pub indexed: [bool; MAX_RANK],
+    pub(crate) kind: FunctionKind,
+    /// The name of its entry point in an object file.
+    pub(crate) symbol: String,
     source: Source,
     key: Key,
     /// Where [`Unit::summary`] may be found.
@@ -47,7 +51,7 @@ pub struct Unit {
 /// IR before the optimizer, and all that decides what becomes of it.
 #[derive(Debug)]
 pub(crate) struct Source {
-    pub(crate) module: Module,
+    pub(crate) ir: SourceIr,
     pub(crate) launch_rank: u32,
     /// What shares memory in all launches.
     pub(crate) sharing: Sharing,
@@ -55,13 +59,36 @@ pub(crate) struct Source {
     pub(crate) nulls: Option<u64>,
 }
 
+/// IR as it was made, or as it lies on disk, to be read when it is asked for.
+#[derive(Debug)]
+pub(crate) struct SourceIr {
+    module: OnceLock<Module>,
+    kept: Option<Kept>,
+}
+
+impl SourceIr {
+    pub(crate) fn made(module: Module) -> SourceIr {
+        SourceIr { module: OnceLock::from(module), kept: None }
+    }
+
+    pub(crate) fn kept(kept: Kept) -> SourceIr {
+        SourceIr { module: OnceLock::new(), kept: Some(kept) }
+    }
+
+    pub(crate) fn module(&self) -> &Module {
+        self.module.get_or_init(|| self.kept.as_ref().map(Kept::module).unwrap_or_default())
+    }
+}
+
 impl Unit {
     pub(crate) fn new(source: Source, sources: SourceMap) -> Unit {
-        let Some(kernel) = source.module.kernel() else { panic!("no kernel is in\n{}", source.module) };
+        let module = source.ir.module();
+        let Some(kernel) = module.kernel() else { panic!("no kernel is in\n{module}") };
         // As written: what the optimizer concludes from an index takes for granted that launches keep to its range.
-        let indexed = indexed_dimensions(source.module.func(kernel));
+        let indexed = indexed_dimensions(module.func(kernel));
+        let (kind, symbol) = (module.func(kernel).kind, codegen::symbol(module, kernel));
         let key = source.key();
-        Unit::with(source, kernel, sources, indexed, key)
+        Unit::with(source, kernel, kind, symbol, sources, indexed, key)
     }
 
     /// A unit whose module is optimized already, under the key that it had before; nothing where no kernel is in it.
@@ -74,21 +101,32 @@ impl Unit {
     ) -> Option<Unit> {
         let kernel = module.kernel()?;
         let optimized = OnceLock::from(module.clone());
-        let source = Source { module, launch_rank, sharing: Sharing::Arrays, nulls: None };
-        Some(Unit { optimized, ..Unit::with(source, kernel, sources, indexed, key) })
+        let (kind, symbol) = (module.func(kernel).kind, codegen::symbol(&module, kernel));
+        let source = Source { ir: SourceIr::made(module), launch_rank, sharing: Sharing::Arrays, nulls: None };
+        Some(Unit { optimized, ..Unit::with(source, kernel, kind, symbol, sources, indexed, key) })
     }
 
     /// The same kernel for launches where elements of an array that it writes to may share memory.
     pub fn with_shared_elements(self) -> Unit {
-        let Unit { sources, indexed, source, kernel, .. } = self;
+        let Unit { sources, indexed, source, kernel, kind, symbol, .. } = self;
         let source = Source { sharing: Sharing::Elements, ..source };
         let key = source.key();
-        Unit::with(source, kernel, sources, indexed, key)
+        Unit::with(source, kernel, kind, symbol, sources, indexed, key)
     }
 
-    fn with(source: Source, kernel: FuncRef, sources: SourceMap, indexed: [bool; MAX_RANK], key: Key) -> Unit {
+    pub(crate) fn with(
+        source: Source,
+        kernel: FuncRef,
+        kind: FunctionKind,
+        symbol: String,
+        sources: SourceMap,
+        indexed: [bool; MAX_RANK],
+        key: Key,
+    ) -> Unit {
         Unit {
             kernel,
+            kind,
+            symbol,
             sources,
             facts: Vec::new(),
             has_primer: false,
@@ -111,20 +149,15 @@ impl Unit {
 
     /// The kernel's name, kind and parameters, and its body before the optimizer.
     pub fn func(&self) -> &Function {
-        self.source.module.func(self.kernel)
+        self.source.ir.module().func(self.kernel)
     }
 
     pub fn is_over_blocks(&self) -> bool {
-        self.func().kind == FunctionKind::BlockKernel
+        self.kind == FunctionKind::BlockKernel
     }
 
-    pub fn is_fast_math(&self) -> bool {
-        self.source.module.fast_math
-    }
-
-    /// The name of its entry point in an object file.
-    pub(crate) fn symbol(&self) -> String {
-        codegen::symbol(&self.source.module, self.kernel)
+    pub(crate) fn source(&self) -> &Source {
+        &self.source
     }
 
     /// Optimized and verified IR with everything that the kernel calls inlined.
@@ -207,14 +240,14 @@ impl Unit {
 
 impl Source {
     fn key(&self) -> Key {
-        let Source { module, launch_rank, sharing, nulls } = self;
+        let Source { ir, launch_rank, sharing, nulls } = self;
         let how = format!("{launch_rank} {sharing:?} {nulls:?}");
-        let texts = [&module.to_string(), &how, env!("CARGO_PKG_VERSION"), crate::FINGERPRINT];
+        let texts = [&ir.module().to_string(), &how, env!("CARGO_PKG_VERSION"), crate::FINGERPRINT];
         Key::new(&texts.map(str::as_bytes))
     }
 
     fn optimize(&self) -> Module {
-        let mut module = self.module.clone();
+        let mut module = self.ir.module().clone();
         transform::optimize(&mut module);
         // Only now do accesses name the kernel's own parameters.
         let is_kernel = |func: &&mut Function| func.kind == FunctionKind::Kernel;

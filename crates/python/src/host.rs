@@ -217,12 +217,16 @@ impl<'py> LiveHost<'py> {
         Ok(if found.is_none() { None } else { Some(found) })
     }
 
+    /// `gridstride.numba.cuda.extending`; a program that extends nothing has not loaded it.
+    fn extensions(&self) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let modules = self.py.import(intern!(self.py, "sys"))?.getattr(intern!(self.py, "modules"))?;
+        Ok(modules.get_item("gridstride.numba.cuda.extending").ok())
+    }
+
     /// What `gridstride.numba.cuda.extending` answers: a device function, or None.
     fn find_implementation(&self, what: Extended<'_>, args: &[HostArgument]) -> PyResult<Option<ObjectId>> {
         let py = self.py;
-        let modules = py.import(intern!(py, "sys"))?.getattr(intern!(py, "modules"))?;
-        // A program that extends nothing has not loaded it.
-        let Ok(registry) = modules.get_item("gridstride.numba.cuda.extending") else { return Ok(None) };
+        let Some(registry) = self.extensions()? else { return Ok(None) };
         let mut positional = Vec::new();
         let named = PyDict::new(py);
         for arg in args {
@@ -380,6 +384,10 @@ impl Host for LiveHost<'_> {
         let object = self.object(object);
         let module: String = object.getattr_opt(intern!(self.py, "__module__")).ok()??.extract().ok()?;
         (module == "numpy").then(|| format!("numpy.{}", name_of(&object)))
+    }
+
+    fn is_extended(&self) -> bool {
+        self.extensions().is_ok_and(|found| found.is_some())
     }
 
     fn implementation(&self, what: Extended<'_>, args: &[HostArgument]) -> Result<Option<ObjectId>, String> {

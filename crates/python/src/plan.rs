@@ -432,9 +432,12 @@ impl Variants {
         let host = LiveHost::new(kernel.py());
         let id = host.register(kernel.as_any());
         let options = key.options.for_rank(key.rank);
+        let disk = kernel.get().disk(kernel.py())?;
         let (what, unit) = match (&self.adjoint, key.options.nulls) {
-            (None, None) => ("kernel", pipeline::build(&host, id, types, &options)),
-            (None, Some(nulls)) => ("kernel", pipeline::build_with_nulls(&host, id, types, &options, nulls)),
+            (None, None) => ("kernel", pipeline::build(&host, id, types, &options, disk.as_ref())),
+            (None, Some(nulls)) => {
+                ("kernel", pipeline::build_with_nulls(&host, id, types, &options, nulls, disk.as_ref()))
+            }
             (Some(Differentiated { types, request, part, .. }), _) => {
                 ("gradient of kernel", pipeline::build_adjoint(&host, id, types, &options, request, *part))
             }
@@ -444,7 +447,6 @@ impl Variants {
         if !linked.is_empty() {
             lock(&self.linked).push((key, linked));
         }
-        let disk = kernel.get().disk(kernel.py())?;
         let unit = unit.map(|unit| if key.options.elements_overlap { unit.with_shared_elements() } else { unit });
         let unit = unit.inspect(|unit| unit.look_in(disk.as_ref()));
         let name = &kernel.get().name;

@@ -17,8 +17,8 @@ use ruff_python_ast::{Expr, ExprCall};
 
 macro_rules! files {
     ($($name:literal),* $(,)?) => {
-        /// Name and text of every file of the library.
-        pub(crate) const LIBRARY: &[(&str, &str)] = &[$((
+        /// Name and text of every file of the kernel library.
+        pub const LIBRARY: &[(&str, &str)] = &[$((
             concat!("gridstride/lib/", $name),
             include_str!(concat!("../../../../../python/gridstride/lib/", $name)),
         )),*];

@@ -26,7 +26,8 @@ mod vector;
 mod tests;
 
 pub(crate) use arguments::{Arg, Call};
-pub(crate) use library::{LIBRARY, dialect_of, outputs, without_outputs};
+pub use library::LIBRARY;
+pub(crate) use library::{dialect_of, outputs, without_outputs};
 pub(crate) use structs::annotated;
 pub use structs::library_struct;
 
