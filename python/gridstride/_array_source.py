@@ -141,7 +141,9 @@ def as_array(data: Any, dtype: Any) -> _array.array:
     """Host values, or another library's array where it is, as an array; without a copy where nothing is converted."""
     if is_foreign(data):
         return _array.array(data, dtype=dtype, copy=False)
-    return _array.array(data, dtype=dtype, copy=False, device="cpu")
+    # JAX's arrays are read-only for NumPy, and so is what NumPy broadcasts.
+    is_read_only = isinstance(data, np.ndarray) and not data.flags.writeable
+    return _array.array(data, dtype=dtype, copy=is_read_only, device="cpu")
 
 
 def is_foreign(data: Any) -> bool:

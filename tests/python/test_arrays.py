@@ -208,6 +208,9 @@ def test_assign():
     assert a.list() == [1.0, 2.0, 3.0]
     a.assign(np.array([4.0, 5.0, 6.0]))
     assert a.list() == [4.0, 5.0, 6.0]
+    a.assign(np.broadcast_to(np.float32(1.0), 3))
+    assert a.list() == [1.0, 1.0, 1.0]
+    a.assign([4.0, 5.0, 6.0])
     a[::2].assign(wp.array([7.0, 8.0], dtype=float))
     assert a.list() == [7.0, 5.0, 8.0]
     with pytest.raises(RuntimeError):

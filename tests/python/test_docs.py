@@ -32,6 +32,7 @@ PAGES = [
     "docs/sparse.md",
     "docs/geometry.md",
     "docs/tiles.md",
+    "docs/rendering.md",
 ]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 

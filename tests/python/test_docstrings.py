@@ -17,6 +17,7 @@ for package in (
     "gridstride.sparse",
     "gridstride.optim",
     "gridstride.optim.linear",
+    "gridstride.render",
 ):
     path = importlib.import_module(package).__path__
     MODULES += [package, *(name for _, name, is_package in pkgutil.iter_modules(path, package + ".") if not is_package)]
