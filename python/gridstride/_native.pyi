@@ -140,8 +140,8 @@ class CText:
     def __new__(cls, file: str, text: str, defines: list[tuple[str, str]]) -> CText: ...
     def signature(
         self, name: str
-    ) -> tuple[list[tuple[str, Type, str]], list[tuple[str, Type, int, list[float]]]]: ...  # parameters, variables
-    def variables(self) -> list[tuple[str, Type, int, list[float]]]: ...
+    ) -> tuple[list[tuple[str, Type, str]], list[tuple[str, Type, int, bytes]]]: ...  # parameters, variables
+    def variables(self) -> list[tuple[str, Type, int, bytes]]: ...
 
 class Launch:
     """A recorded launch: arguments packed once. An argument that does not fit leaves it as it was."""

@@ -16,8 +16,8 @@ pub(crate) struct CText {
 
 /// Name, type and the type as C writes it.
 type Param = (String, PyIrType, String);
-/// Name, type of the elements, how many, and what they begin with.
-type Global = (String, PyIrType, u64, Vec<f64>);
+/// Name, type of the elements, how many, and the bytes that they begin with.
+type Global = (String, PyIrType, u64, std::borrow::Cow<'static, [u8]>);
 
 #[pymethods]
 impl CText {
@@ -59,5 +59,5 @@ impl CText {
 }
 
 fn global(one: CGlobal) -> Global {
-    (one.name, PyIrType(one.elem), one.len, one.values)
+    (one.name, PyIrType(one.elem), one.len, one.begins_with.into())
 }

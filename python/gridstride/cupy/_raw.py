@@ -36,7 +36,7 @@ class Text:
         self.native = _native.CText(f"<{label}>", code, self.defines)
         self._globals: dict[tuple[str, str], _array.ndarray] = {}
 
-    def global_(self, name: str, elem: _native.Type, length: int, values: Sequence[float]) -> Any:
+    def global_(self, name: str, elem: _native.Type, length: int, begins_with: bytes) -> Any:
         """The memory of a variable, on the device that launches run on."""
         key = name, _memory.place()
         found = self._globals.get(key)
@@ -47,10 +47,11 @@ class Text:
                 dtype = _memory.dtype_of(elem)
                 found = _array.make(dtype, buffer.ptr, (length,), None, buffer, where)
                 found.fill(0)
-                if values:
+                if begins_with:
                     import numpy as np
 
-                    found[: len(values)] = _array.of_host(np.array(values).astype(dtype))
+                    values = np.frombuffer(begins_with, dtype)
+                    found[: len(values)] = _array.of_host(values)
             else:
                 import numpy as np
 

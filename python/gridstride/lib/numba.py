@@ -91,6 +91,27 @@ def _modf(x):
     return _copysign(x - whole, x), whole
 
 
+# Python's `//` and `%` of floats: the rest is exact, and the quotient is a whole number that goes with it.
+def _floor_quotient(x, y):
+    if y == 0:
+        return x / y
+    rest = _fmod(x, y)
+    quotient = (x - rest) / y
+    if rest != 0 and (rest < 0) != (y < 0):
+        quotient = quotient - _like(1.0, x)
+    if quotient == 0:
+        return _copysign(quotient, x / y)
+    whole = _floor(quotient)
+    return whole + _like(1.0, x) if quotient - whole > 0.5 else whole
+
+
+def _modulo(x, y):
+    rest = _fmod(x, y)
+    if rest == 0:
+        return _copysign(rest, y)
+    return rest + y if (rest < 0) != (y < 0) else rest
+
+
 def _ieee_remainder(x, y):
     if isnan(x) or isnan(y) or isinf(x) or y == 0:
         return _like(0.0, x) / _like(0.0, x)

@@ -262,3 +262,37 @@ def test_code_for_a_gpu_is_what_the_text_says():
     at = 0
     for fragment in (".shared", "bar.sync", "shfl.sync.down.b32", "global.add.f32"):
         at = ptx.index(fragment, at)
+
+
+def test_arrays_begin_with_lists_that_leave_elements_or_braces_out():
+    lists = {"{{1, -2}, {3}}": [1, -2, 3, 0], "{1, -2, 3}": [1, -2, 3, 0], "{{}, {4, 5}}": [0, 0, 4, 5]}
+    for text, expected in lists.items():
+        out = cp.zeros(8, cp.float32)
+        body = f"float m[2][2] = {text}; for (int i = 0; i < 4; i++) o[i] = m[i / 2][i % 2];"
+        body += "for (int i = 0; i < 4; i++) o[i + 4] = g[i / 2][i % 2];"
+        run(body, out, params="float* o", block=(1,), before=f"__constant__ float g[2][2] = {text};")
+        assert out.tolist() == expected * 2
+
+
+def test_characters_have_escapes():
+    out = cp.zeros(8, cp.int32)
+    characters = ["\\n", "\\x7f", "\\177", "\\a", "\\v", "\\'", "\\\\", "\\0"]
+    body = "".join(f"o[{index}] = '{text}';" for index, text in enumerate(characters))
+    run(body, out, params="int* o", block=(1,))
+    assert out.tolist() == [10, 127, 127, 7, 11, 39, 92, 0]
+    with pytest.raises(RuntimeError, match="C has no such escape"):
+        run("o[0] = '\\q';", out, params="int* o")
+
+
+def test_variables_of_the_device_begin_with_every_bit():
+    before = """
+    __device__ long long whole[2] = {9007199254740993LL, -1};
+    __constant__ unsigned long long all = ~0ull;
+    __constant__ unsigned char low = 300;
+    __device__ float third = 1.0f / 3;
+    """
+    out, real = cp.zeros(4, cp.uint64), cp.zeros(1, cp.float32)
+    body = "o[0] = whole[0]; o[1] = whole[1]; o[2] = all; o[3] = low; r[0] = third;"
+    run(body, out, real, params="unsigned long long* o, float* r", block=(1,), before=before)
+    assert out.tolist() == [2**53 + 1, 2**64 - 1, 2**64 - 1, 44]
+    assert real.item() == np.float32(1) / np.float32(3)

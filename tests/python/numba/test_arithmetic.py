@@ -194,3 +194,53 @@ def test_functions_of_math():
     expected += [math.nextafter(x, 100.0), math.hypot(x, 4.0), math.ldexp(x, -3), math.floor(-x), round(x)]
     expected += [math.copysign(x, -1.0), math.fmod(-x, 2.0)]
     np.testing.assert_allclose(out, expected, rtol=1e-13)
+
+
+def test_signs_of_narrow_integers_stay_in_their_bits():
+    @cuda.jit
+    def kernel(unsigned, signed, out):
+        out[0] = -unsigned[0]
+        out[1] = ~unsigned[0]
+        out[2] = -signed[0]
+        out[3] = ~np.uint16(signed[0])
+
+    out = np.zeros(4, np.int64)
+    kernel[1, 1](np.array([5], np.uint8), np.array([-128], np.int8), out)
+    assert out.tolist() == [251, 250, -128, 127]
+
+
+def test_floor_division_of_floats_is_pythons():
+    @cuda.jit
+    def kernel(a, b, quotients, rests):
+        i = cuda.grid(1)
+        if i < a.size:
+            quotients[i] = a[i] // b[i]
+            rests[i] = a[i] % b[i]
+
+    @cuda.jit
+    def of_literals(out):
+        out[0] = 1.0 // 0.1
+        out[1] = 1.0 % 0.1
+
+    values = [1.0, 0.1, -0.1, 0.0, -0.0, 7.5, -1e300, 1e-300, math.inf, -math.inf, math.nan]
+    a, b = (x.ravel() for x in np.meshgrid(values, [value for value in values if value]))
+    quotients, rests = np.zeros(a.size), np.zeros(a.size)
+    kernel[4, 32](a, b, quotients, rests)
+    np.testing.assert_array_equal(quotients, [x // y for x, y in zip(a.tolist(), b.tolist(), strict=True)])
+    expected = [x % y if not math.isinf(x) else math.nan for x, y in zip(a.tolist(), b.tolist(), strict=True)]
+    np.testing.assert_array_equal(rests, expected)
+    np.testing.assert_array_equal(np.signbit(rests[rests == 0]), np.signbit(b[rests == 0]))
+    out = np.zeros(2)
+    of_literals[1, 1](out)
+    assert out.tolist() == [1.0 // 0.1, 1.0 % 0.1]
+
+
+def test_sign_of_nan_is_nan():
+    @cuda.jit
+    def kernel(a, out):
+        i = cuda.grid(1)
+        out[i] = np.sign(a[i])
+
+    out = np.zeros(4)
+    kernel[1, 4](np.array([math.nan, -2.0, -0.0, 3.0]), out)
+    np.testing.assert_array_equal(out, [math.nan, -1, 0, 1])

@@ -167,6 +167,33 @@ impl<'t> Lexer<'t> {
         found
     }
 
+    /// The character that a backslash and what follows it stand for: `\n`, `\x7f`, `\177`.
+    fn escape(&mut self) -> char {
+        let start = self.at;
+        self.at += 1;
+        let rest = self.rest();
+        let (skipped, digits, radix) = match rest.strip_prefix('x') {
+            Some(hex) => (1, hex.len() - hex.trim_start_matches(|c: char| c.is_ascii_hexdigit()).len(), 16),
+            None => (0, rest.bytes().take(3).take_while(|c| (b'0'..=b'7').contains(c)).count(), 8),
+        };
+        if digits > 0 {
+            let value = u8::from_str_radix(&rest[skipped..skipped + digits], radix);
+            self.at += skipped + digits;
+            return value.map(char::from).unwrap_or_else(|_| {
+                self.error(start, "this escape is no byte", "write up to two hexadecimal or three octal digits");
+                ' '
+            });
+        }
+        let letter = rest.chars().next().unwrap_or(' ');
+        self.at += letter.len_utf8();
+        escaped(letter).unwrap_or_else(|| {
+            let help =
+                "C has `\\n`, `\\t`, `\\r`, `\\a`, `\\b`, `\\v`, `\\f`, `\\\\`, `\\'`, `\\\"`, `\\x7f` and `\\177`";
+            self.error(start, "C has no such escape", help);
+            letter
+        })
+    }
+
     fn quoted(&mut self, quote: char) -> Option<Kind> {
         let start = self.at;
         self.at += 1;
@@ -180,15 +207,8 @@ impl<'t> Lexer<'t> {
                 }
                 Some(c) if c == quote => break,
                 Some('\\') => {
-                    let escaped = chars.next().unwrap_or(' ');
-                    self.at += 1 + escaped.len_utf8();
-                    text.push(match escaped {
-                        'n' => '\n',
-                        't' => '\t',
-                        'r' => '\r',
-                        '0' => '\0',
-                        other => other,
-                    });
+                    let escaped = self.escape();
+                    text.push(escaped);
                     continue;
                 }
                 Some(c) => text.push(c),
@@ -208,6 +228,21 @@ impl<'t> Lexer<'t> {
             }
         }
     }
+}
+
+/// The character that an escape without digits stands for.
+fn escaped(letter: char) -> Option<char> {
+    Some(match letter {
+        'n' => '\n',
+        't' => '\t',
+        'r' => '\r',
+        'a' => '\x07',
+        'b' => '\x08',
+        'v' => '\x0b',
+        'f' => '\x0c',
+        '\\' | '\'' | '"' | '?' => letter,
+        _ => return None,
+    })
 }
 
 fn float(digits: &str) -> Option<Kind> {

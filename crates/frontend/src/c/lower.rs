@@ -19,6 +19,7 @@ mod constant;
 mod convert;
 mod declare;
 mod expression;
+mod initial;
 mod loops;
 mod operator;
 mod pieces;
@@ -215,11 +216,11 @@ impl Text<'_> {
         let mut globals = Vec::new();
         for global in program.globals.iter().filter(|global| global.storage == Storage::Device) {
             let ty = self.declared(global, &Bindings::new())?;
-            let mut values = Vec::new();
+            let mut begins_with = Vec::new();
             if let Some(init) = &global.init {
-                self.initial(init, &ty, &mut values)?;
+                self.initial(init, &ty, &mut begins_with)?;
             }
-            globals.push(CGlobal { name: global.name.to_string(), elem: ty.cell(), len: ty.n_cells(), values });
+            globals.push(CGlobal { name: global.name.to_string(), elem: ty.cell(), len: ty.n_cells(), begins_with });
         }
         Ok(globals)
     }

@@ -54,8 +54,8 @@ pub struct CGlobal {
     /// The type of its elements.
     pub elem: Type,
     pub len: u64,
-    /// What it begins with, element by element; zeros where this ends.
-    pub values: Vec<f64>,
+    /// The bytes that it begins with; zeros where these end.
+    pub begins_with: Vec<u8>,
 }
 
 /// The signature of the kernel `name`. `defines` are macros from outside.

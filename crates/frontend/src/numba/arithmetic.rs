@@ -108,6 +108,12 @@ fn real(
         let divisor = lower.b().cast(is_other, Scalar::I32);
         lower.check_divisor(op, divisor, sides);
     }
+    if let (Op::FloorDiv | Op::Mod, true) = (op, scalar.is_float()) {
+        // What Python says of floats takes more than an op: `1.0 // 0.1` is 9, though the quotient rounds to 10.
+        let name = if op == Op::FloorDiv { "_floor_quotient" } else { "_modulo" };
+        let args = Args::positional(&[Operand::Value(x), Operand::Value(y)], sides.whole);
+        return lower.call_library(name, args, sides.whole).unwrap_or(Err(Reported));
+    }
     Ok(Operand::Value(lower.b().binary(op, x, y)))
 }
 
@@ -190,8 +196,17 @@ pub(crate) fn unary(lower: &mut Lower<'_, '_>, op: UnaryOp, operand: &Operand, s
             return Err(lower.error("type-mismatch", span, format!("cannot apply `{}` to {what}", op.as_str())));
         }
     };
-    let value = lower.value_as(operand, ty, span)?;
-    Ok(Operand::Value(if op == UnaryOp::UAdd { value } else { lower.b().unary(ir_op, value) }))
+    if op == UnaryOp::UAdd {
+        return Ok(Operand::Value(lower.value_as(operand, ty, span)?));
+    }
+    // The result is wider, but has the bits of the operand's own type: `-uint8(1)` is 255.
+    let narrow = match number {
+        Some(Number::Real(scalar)) if scalar.is_int() => Type::scalar(scalar),
+        _ => ty,
+    };
+    let value = lower.value_as(operand, narrow, span)?;
+    let value = lower.b().unary(ir_op, value);
+    Ok(Operand::Value(ty.as_scalar().map_or(value, |wide| lower.b().cast(value, wide))))
 }
 
 pub(crate) fn compare(lower: &mut Lower<'_, '_>, op: CmpOp, a: &Operand, b: &Operand, sides: Sides) -> Result<Operand> {
@@ -263,8 +278,6 @@ fn fold(op: Operator, a: &HostValue, b: &HostValue) -> Option<HostValue> {
         Operator::Sub => x - y,
         Operator::Mult => x * y,
         Operator::Div => x / y,
-        Operator::FloorDiv => (x / y).floor(),
-        Operator::Mod if y != 0.0 => x - (x / y).floor() * y,
         Operator::Pow => x.powf(y),
         _ => return None,
     }))

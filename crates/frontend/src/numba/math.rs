@@ -388,7 +388,10 @@ fn sign(lower: &mut Lower<'_, '_>, x: &Operand, span: Span) -> Result<Operand> {
     let (zero, one, minus) = (number(lower, 0)?, number(lower, 1)?, number(lower, -1)?);
     let mut b = lower.b();
     let (is_more, is_less) = (b.compare(Op::Gt, value, zero), b.compare(Op::Lt, value, zero));
-    let rest = b.select(is_less, minus, zero);
+    // A NaN is what is left: as in NumPy it has itself for a sign.
+    let is_zero = b.compare(Op::Eq, value, zero);
+    let rest = b.select(is_zero, zero, value);
+    let rest = b.select(is_less, minus, rest);
     Ok(Operand::Value(b.select(is_more, one, rest)))
 }
 

@@ -88,7 +88,7 @@ impl Text<'_> {
     }
 
     /// A type, without a report where it is none.
-    fn quietly(&mut self, ty: &TypeExpr, bindings: &Bindings) -> Option<CType> {
+    pub(super) fn quietly(&mut self, ty: &TypeExpr, bindings: &Bindings) -> Option<CType> {
         let n_before = self.diagnostics.len();
         let found = self.resolve(ty, bindings).ok();
         self.diagnostics.truncate(n_before);
@@ -121,35 +121,6 @@ impl Text<'_> {
         self.open.pop();
         value
     }
-
-    /// What a variable of the device begins with, cell by cell.
-    pub(super) fn initial(&mut self, init: &Expr, ty: &CType, values: &mut Vec<f64>) -> Result<()> {
-        match (&init.kind, ty) {
-            (ExprKind::Braces(items), CType::Array(elem, _)) => {
-                let before = values.len() as u64;
-                for (index, item) in (0u64..).zip(items) {
-                    values.resize((before + index * elem.n_cells()) as usize, 0.0);
-                    self.initial(item, elem, values)?;
-                }
-                Ok(())
-            }
-            (_, CType::Scalar(_)) => {
-                let negative = matches!(&init.kind, ExprKind::Unary(Unary::Minus, _));
-                let inner = if let ExprKind::Unary(Unary::Minus, inner) = &init.kind { inner } else { init };
-                let value = match &inner.kind {
-                    ExprKind::Float(value, _) => *value,
-                    _ => self.constant(inner, &Vec::new(), &[])? as f64,
-                };
-                values.push(if negative { -value } else { value });
-                Ok(())
-            }
-            _ => {
-                let message = format!("what `{}` begins with is not read", ty.name());
-                let help = "leave it out, and set it with `RawModule.get_global`";
-                Err(self.error("unsupported-syntax", init.span, message, help))
-            }
-        }
-    }
 }
 
 impl Body<'_, '_, '_> {
@@ -180,6 +151,16 @@ impl Body<'_, '_, '_> {
         }
         let (bindings, constants) = (self.bindings.clone(), self.constants());
         self.compile.text().evaluated(expr, &bindings, &constants).map(|(value, _)| value)
+    }
+}
+
+/// What the items of an initializer are, and how many there may be: the braces of inner arrays may be left out.
+pub(super) fn unnested<'a>(elem: &'a CType, len: u64, items: &[Expr]) -> (&'a CType, u64) {
+    match (elem, items.first()) {
+        (CType::Array(inner, count), Some(first)) if !matches!(first.kind, ExprKind::Braces(_)) => {
+            unnested(inner, len * count, items)
+        }
+        _ => (elem, len),
     }
 }
 

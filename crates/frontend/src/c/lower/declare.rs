@@ -139,7 +139,8 @@ impl Body<'_, '_, '_> {
                 let help = "write its elements in braces: `{1, 2, 3}`";
                 return Err(self.error("type-mismatch", init.span, "an array begins with a list", help));
             };
-            if items.len() as u64 > *len {
+            let (elem, len) = super::constant::unnested(elem, *len, items);
+            if items.len() as u64 > len {
                 let message = format!("`{}` has {len} elements, found {}", ty.name(), items.len());
                 return Err(self.error("argument-count", init.span, message, "give at most as many values"));
             }
@@ -149,7 +150,7 @@ impl Body<'_, '_, '_> {
             let n_given = items.len() as u64 * elem.n_cells();
             for index in n_given..ty.n_cells() {
                 let zero = self.zero_of(ty.cell());
-                let at = self.offset(memory, index);
+                let at = self.offset(memory, first + index);
                 self.b().store(memory.base, &[at], &[], &[], zero);
             }
             return Ok(());
