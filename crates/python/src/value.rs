@@ -11,7 +11,6 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyCFunction, PyFloat, PyInt, PyList, PyModule, PyString, PyTuple, PyType};
-use std::collections::HashMap;
 
 /// What a Python value is to the front end.
 pub(crate) enum Found<'py> {
@@ -132,8 +131,8 @@ fn builtin_name(value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     if let Some(name) = value.getattr_opt(intern!(py, "__gs_builtin__"))? {
         return Ok(name.extract::<String>().ok());
     }
-    if let Some(name) = names(py)?.get(&(value.as_ptr() as usize)) {
-        return Ok(Some(name.clone()));
+    if let Some(name) = python_name(value)? {
+        return Ok(Some(name));
     }
     // Few programs load `cmath`, so it is not imported to learn its functions: they name it themselves.
     if let Ok(function) = value.cast::<PyCFunction>()
@@ -144,30 +143,27 @@ fn builtin_name(value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     crate::numba::ufunc_name(value)
 }
 
-/// Functions of `math` and `builtins` by address; the modules keep them alive.
-fn names(py: Python<'_>) -> PyResult<&'static HashMap<usize, String>> {
-    static NAMES: PyOnceLock<HashMap<usize, String>> = PyOnceLock::new();
-    NAMES.get_or_try_init(py, || {
-        let mut names = HashMap::new();
-        for module in ["builtins", "math", "operator"] {
-            let members = py.import(module)?.dict();
-            for (name, member) in members.iter() {
-                let name: String = name.extract()?;
-                if member.is_callable() && !name.starts_with('_') {
-                    let builtin = match (module, name.as_str()) {
-                        (_, "fabs") => "abs".to_owned(),
-                        // Python's own `pow` keeps integers.
-                        ("math", "pow") | ("operator", _) => format!("{module}.{name}"),
-                        _ => name,
-                    };
-                    names.insert(member.as_ptr() as usize, builtin);
-                    // Interpreters may drop a module; its functions must not make room for others.
-                    std::mem::forget(member.unbind());
-                }
-            }
+/// The builtin that a function or class of Python's own modules stands for.
+fn python_name(value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
+    let py = value.py();
+    if value.cast::<PyCFunction>().is_err() && value.cast::<PyType>().is_err() {
+        return Ok(None);
+    }
+    let name = value.getattr(intern!(py, "__name__"))?;
+    let Ok(name) = name.cast::<PyString>() else { return Ok(None) };
+    for module in [intern!(py, "builtins"), intern!(py, "math"), intern!(py, "operator")] {
+        if py.import(module)?.getattr_opt(name)?.is_none_or(|member| !member.is(value)) {
+            continue;
         }
-        Ok(names)
-    })
+        return Ok(match (module.to_str()?, name.to_str()?) {
+            (_, name) if name.starts_with('_') => None,
+            (_, "fabs") => Some("abs".to_owned()),
+            // Python's own `pow` keeps integers.
+            (module @ "math", name @ "pow") | (module @ "operator", name) => Some(format!("{module}.{name}")),
+            (_, name) => Some(name.to_owned()),
+        });
+    }
+    Ok(None)
 }
 
 /// A host value as a Python object, for `wp.static`; none for one that Python has no object for.
