@@ -266,3 +266,30 @@ def test_a_function_of_python_things_runs_as_python_from_the_host():
     assert shown(-1) == "int8(-1)"
     with pytest.raises(wp.CompileError, match="`reprr` is not defined"):
         misspelt(1)
+
+
+FACTOR = 2.0
+
+
+@wp.func
+def inner(x: float):
+    return x * FACTOR
+
+
+@wp.func
+def outer(x: float, by: float = 1.0):
+    return inner(x) + by
+
+
+def test_a_function_called_from_python_is_what_it_is_now(monkeypatch):
+    for factor in (2.0, 3.0, -0.0, 2.0):
+        monkeypatch.setitem(globals(), "FACTOR", factor)
+        assert [outer(5.0), outer(6.0)] == [5.0 * factor + 1.0, 6.0 * factor + 1.0]
+
+    def doubled(x: float):
+        return 2.0 * x
+
+    monkeypatch.setitem(globals(), "inner", wp.func(doubled))
+    assert outer(5.0) == 11.0
+    monkeypatch.setattr(outer.func, "__defaults__", (4.0,))
+    assert outer(5.0) == 14.0

@@ -43,8 +43,8 @@ enum Answer<'a> {
     Flag(bool),
 }
 
-/// The objects and texts that questions and answers named so far, the kernel first.
-#[derive(Debug)]
+/// The objects and texts that questions and answers named so far, the kernel or function in question first.
+#[derive(Clone, Debug)]
 pub(crate) struct Named {
     objects: Vec<ObjectId>,
     files: Vec<Arc<SourceFile>>,
@@ -53,8 +53,8 @@ pub(crate) struct Named {
 }
 
 impl Named {
-    pub(crate) fn new(kernel: ObjectId) -> Named {
-        Named { objects: vec![kernel], files: Vec::new(), hashes: Vec::new() }
+    pub(crate) fn new(root: ObjectId) -> Named {
+        Named { objects: vec![root], files: Vec::new(), hashes: Vec::new() }
     }
 
     pub(crate) fn files(&self) -> &[Arc<SourceFile>] {
@@ -252,12 +252,22 @@ fn value(out: &mut Vec<u8>, value: &HostValue, named: &mut Named) {
 pub(crate) type Step<'a> = (&'a [u8], &'a [u8]);
 
 /// What was asked, each question once, and what answers named.
-pub(crate) struct Asked {
+#[derive(Debug)]
+pub struct Asked {
     pub(crate) named: Named,
     steps: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Asked {
+    /// Whether a program answers as it did, `root` being what was in question.
+    pub fn holds(&self, host: &dyn Host, root: ObjectId) -> bool {
+        // Texts that are still the same need not be hashed again.
+        let mut named = Named { objects: vec![root], ..self.named.clone() };
+        self.steps.iter().all(|(question, answer)| {
+            Question::read(question, &named).is_some_and(|question| question.ask(host, &mut named) == *answer)
+        })
+    }
+
     pub(crate) fn steps(&self) -> Vec<Step<'_>> {
         self.steps.iter().map(|(question, answer)| (&question[..], &answer[..])).collect()
     }
@@ -278,8 +288,8 @@ struct Noted {
 }
 
 impl<'h> Recorder<'h> {
-    pub(crate) fn new(host: &'h dyn Host, kernel: ObjectId) -> Recorder<'h> {
-        let asked = Asked { named: Named::new(kernel), steps: Vec::new() };
+    pub(crate) fn new(host: &'h dyn Host, root: ObjectId) -> Recorder<'h> {
+        let asked = Asked { named: Named::new(root), steps: Vec::new() };
         let noted = Noted { asked, places: HashMap::new(), is_open: false };
         Recorder { host, noted: RefCell::new(noted) }
     }

@@ -3,6 +3,7 @@
 //! In: a kernel as the host sees it and the types of its arguments. Out: its IR, or that of the kernels which a gradient
 //! of it takes.
 
+use crate::answers::{Asked, Recorder};
 use crate::cache::DiskCache;
 use crate::counters::{Phase, record};
 use crate::recall::{self, Wanted};
@@ -30,6 +31,18 @@ pub fn lower(
     record(Phase::Captured, reading);
     record(Phase::Inferred, start.elapsed().saturating_sub(reading));
     with_derivatives(lowered?)
+}
+
+/// A function's typed IR, and what it depends on in the program; `None` where that is not known.
+pub fn lower_function(
+    host: &dyn Host,
+    func: ObjectId,
+    arg_types: &[Type],
+    options: &Options,
+) -> Result<(frontend::Lowered, Option<Asked>), Rejected> {
+    let recorder = Recorder::new(host, func);
+    let lowered = with_derivatives(frontend::lower_function(&recorder, func, arg_types, options)?)?;
+    Ok((lowered, recorder.finish()))
 }
 
 /// Gives the derivatives that a kernel or function calls their bodies.

@@ -29,8 +29,9 @@ mod text;
 mod unit;
 mod writes;
 
+pub use answers::Asked;
 pub use autodiff::{Fact, Request, adjoint_params, leads_to_floats};
-pub use build::{Part, build, build_adjoint, build_with_nulls, lower, unit, with_derivatives};
+pub use build::{Part, build, build_adjoint, build_with_nulls, lower, lower_function, unit, with_derivatives};
 pub use code::{Specialization, code_key, cpu_name, load};
 pub use codegen::nvptx::{Lines, has_few_threads};
 pub use codegen::{Error, LoadedModule, llvm_version};

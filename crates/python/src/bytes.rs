@@ -354,6 +354,9 @@ pub(crate) fn typed_scalar(value: &Bound<'_, PyAny>) -> PyResult<Option<(Scalar,
     if value.cast_exact::<PyFloat>().is_ok() || value.cast_exact::<PyInt>().is_ok() {
         return Ok(None);
     }
+    if let Some((scalar, word)) = numpy::plain_scalar(value) {
+        return Ok(Some((scalar, Const(word))));
+    }
     if let Some(scalar) = instance_type(value)?.and_then(Type::as_scalar) {
         let bytes = instance_bytes(value, scalar.size() as usize)?;
         return Ok(Some((scalar, read_scalar(scalar, &bytes))));

@@ -8,20 +8,26 @@ use crate::pack::natural_type;
 use crate::types::{PyIrType, user_name};
 use frontend::Options;
 use interp::{InterpValue, Program};
-use ir::{FuncRef, Type};
+use ir::{FuncRef, Module, Type};
+use pipeline::Asked;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-/// Builtins that were called before, by name, argument types and argument names. Functions are lowered anew at each call, since what
-/// they capture may have changed.
+/// Builtins that were called before, by name, argument types and argument names.
 static BUILTINS: Mutex<Option<Builtins>> = Mutex::new(None);
 type Builtins = HashMap<(String, Vec<Type>, Vec<String>), Arc<Callable>>;
 
+/// The types that a function was called with, what its code depends on in the program, and the code.
+pub(crate) type Called = (Vec<Type>, Asked, Arc<Callable>);
+
+/// So many are kept of a function, the newest ones.
+const MAX_CALLED: usize = 8;
+
 /// A function that is ready to run.
-struct Callable {
+pub(crate) struct Callable {
     program: Program,
     entry: FuncRef,
     results: Vec<Type>,
@@ -96,28 +102,56 @@ fn interp_value(name: &str, index: usize, arg: &Bound<'_, PyAny>) -> PyResult<(T
 }
 
 fn callable(function: &Bound<'_, PyAny>, name: &str, types: &[Type], names: Vec<String>) -> PyResult<Arc<Callable>> {
+    match function.cast::<Function>() {
+        Ok(function) => of_function(function, name, types),
+        Err(_) => of_builtin(function.py(), name, types, names),
+    }
+}
+
+/// Of what was called before, where it would be lowered to the same again.
+fn of_function(function: &Bound<'_, Function>, name: &str, types: &[Type]) -> PyResult<Arc<Callable>> {
     let py = function.py();
-    let is_builtin = function.cast::<Function>().is_err();
+    let host = LiveHost::new(py);
+    let root = host.register(function.as_any());
+    let lock = || function.get().called.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    // Without the lock: answers may run Python code, which may call it again.
+    let known: Vec<_> = lock().iter().filter(|called| called.0 == types).cloned().collect();
+    if let Some(called) = known.into_iter().find(|called| called.1.holds(&host, root)) {
+        return Ok(called.2.clone());
+    }
+    let host = LiveHost::new(py);
+    let lowered = pipeline::lower_function(&host, host.register(function.as_any()), types, &Options::default());
+    host.interrupted()?;
+    let (lowered, asked) = lowered.map_err(|rejected| Failure::rejected("function", name, &rejected).raise(py))?;
+    let callable = Arc::new(Callable::new(&lowered.module));
+    if let Some(asked) = asked {
+        let mut called = lock();
+        called.insert(0, Arc::new((types.to_vec(), asked, callable.clone())));
+        called.truncate(MAX_CALLED);
+    }
+    Ok(callable)
+}
+
+fn of_builtin(py: Python<'_>, name: &str, types: &[Type], names: Vec<String>) -> PyResult<Arc<Callable>> {
     let lock = || BUILTINS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let key = (name.to_owned(), types.to_vec(), names);
-    if let Some(known) = lock().as_ref().filter(|_| is_builtin).and_then(|builtins| builtins.get(&key)) {
+    if let Some(known) = lock().as_ref().and_then(|builtins| builtins.get(&key)) {
         return Ok(known.clone());
     }
-    let (host, options) = (LiveHost::new(py), Options::default());
-    let lowered = if is_builtin {
-        frontend::lower_builtin(&host, name, types, &key.2, &options)
-    } else {
-        frontend::lower_function(&host, host.register(function), types, &options)
-    };
+    let host = LiveHost::new(py);
+    let lowered = frontend::lower_builtin(&host, name, types, &key.2, &Options::default());
     host.interrupted()?;
     let lowered = lowered.and_then(pipeline::with_derivatives);
     let lowered = lowered.map_err(|rejected| Failure::rejected("function", name, &rejected).raise(py))?;
-    let module = lowered.module;
-    let entry = FuncRef(module.funcs.len() as u32 - 1);
-    let results = module.func(entry).results.clone();
-    let callable = Arc::new(Callable { program: Program::new(&module), entry, results });
-    if is_builtin {
-        lock().get_or_insert_default().insert(key, callable.clone());
-    }
+    let callable = Arc::new(Callable::new(&lowered.module));
+    lock().get_or_insert_default().insert(key, callable.clone());
     Ok(callable)
+}
+
+impl Callable {
+    /// Of a module whose last function it is.
+    fn new(module: &Module) -> Callable {
+        let entry = FuncRef(module.funcs.len() as u32 - 1);
+        Callable { program: Program::new(module), entry, results: module.func(entry).results.clone() }
+    }
 }

@@ -1,6 +1,7 @@
 //! `Function` and `Kernel`: Python functions with what the front end needs to find their source and scope.
 
 use crate::bytes::Mismatch;
+use crate::call::Called;
 use crate::options::{CompileOptions, disk_cache};
 use crate::pack::Signature;
 use crate::pattern::{find_pattern, pattern};
@@ -24,6 +25,8 @@ pub(crate) struct Function {
     /// Every function of this name that a call may choose from; the list may grow later.
     pub(crate) overloads: Py<PyList>,
     pub(crate) dialect: Dialect,
+    /// What calls from Python run.
+    pub(crate) called: Mutex<Vec<Arc<Called>>>,
 }
 
 #[pymethods]
@@ -37,7 +40,7 @@ impl Function {
         _args: &Bound<'_, PyTuple>,
         _kwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Function> {
-        Ok(Function { pyfunc, annotations, overloads, dialect: dialect(_kwargs)? })
+        Ok(Function { pyfunc, annotations, overloads, dialect: dialect(_kwargs)?, called: Mutex::default() })
     }
 
     #[getter]

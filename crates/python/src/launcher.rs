@@ -4,7 +4,7 @@
 //! one before goes straight to the code that ran then. For any other, with new types, host arrays, changed settings, the
 //! package's own `launch` decides what it means; then this learns which code it ran.
 
-use crate::array::Array;
+use crate::array::{Array, is_aligned};
 use crate::blocks::{BlockLaunch, bounds};
 use crate::cuda::{self, CudaReady, CudaStream, Queue};
 use crate::errors::{KernelFault, guarded};
@@ -13,7 +13,8 @@ use crate::numpy::plain_scalar;
 use crate::pack::{Layout, Signature, Words, plain_int};
 use crate::plan::Ready;
 use crate::state::{self, CAPTURES};
-use ir::Scalar;
+use frontend::Dialect;
+use ir::{Const, Scalar};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
@@ -153,11 +154,23 @@ impl Known {
             };
             let n_words = ty.size() as usize / 8;
             let is_there = array.descriptor.first().is_some_and(|&address| address != 0);
-            if array.elem != elem || array.descriptor.len() != n_words || !is_there || !reach.has(array.place) {
+            if array.elem != elem || !is_there || !reach.has(array.place) {
                 return false;
             }
-            place[..n_words].copy_from_slice(&array.descriptor);
-            layout = layout.and(Layout::of(array, reach));
+            if array.descriptor.len() == n_words {
+                place[..n_words].copy_from_slice(&array.descriptor);
+                layout = layout.and(Layout::of(array, reach));
+                continue;
+            }
+            // To C, an array without gaps is a pointer, whatever its dimensions.
+            let is_pointer = self.kernel.get().dialect == Dialect::C && n_words == POINTER_WORDS;
+            if !is_pointer || !array.is_contiguous {
+                return false;
+            }
+            let rank = array.descriptor.len() / 2;
+            let flat = [array.descriptor[0], array.descriptor[1..=rank].iter().product(), elem.size()];
+            place[..n_words].copy_from_slice(&flat);
+            layout = layout.and(Layout { is_aligned: is_aligned(elem.size(), &flat), ..Layout::of(array, reach) });
         }
         match self.code {
             Code::Cpu(_) => layout.is_contiguous == self.layout.is_contiguous,
@@ -166,10 +179,13 @@ impl Known {
     }
 }
 
+/// Of an array of one dimension.
+const POINTER_WORDS: usize = 3;
+
 /// The word of a number whose own type is `scalar`, or that a signature's parameter of that type takes.
 fn number(arg: &Bound<'_, PyAny>, scalar: Scalar, is_open: bool) -> Option<u64> {
     if let Some((found, word)) = plain_scalar(arg) {
-        return (found == scalar).then_some(word);
+        return if found == scalar { Some(word) } else { integer(found, word, scalar).filter(|_| !is_open) };
     }
     if !is_open {
         return crate::pack::plain_word(scalar, arg);
@@ -180,6 +196,13 @@ fn number(arg: &Bound<'_, PyAny>, scalar: Scalar, is_open: bool) -> Option<u64> 
         Scalar::Bool => arg.cast_exact::<PyBool>().ok().map(|flag| u64::from(flag.is_true())),
         _ => None,
     }
+}
+
+/// The word of an integer as another type of integers that holds it.
+fn integer(from: Scalar, word: u64, to: Scalar) -> Option<u64> {
+    let value = Const(word).as_int(from);
+    let is_held = from.is_int() && to.is_int() && Const::int(to, value).as_int(to) == value;
+    is_held.then(|| Const::int(to, value).0)
 }
 
 /// The launcher that a launch teaches, where it is one that may be repeated so.

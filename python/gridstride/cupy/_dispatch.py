@@ -24,7 +24,7 @@ _Buffer, _launch, _overlap = _native.Buffer, _native.launch, _native.overlap
 def binary(general: Callable[..., Any], table: dict[Any, Any]) -> Callable[..., Any]:
     """A function of two operands that asks a table first; `general(a, b, into)` runs all else.
 
-    `into` is None, or `a` itself where it takes the result.
+    `into` is None, or the array that takes the result.
     """
 
     def call(a: Any, b: Any, into: Any = None) -> Any:
@@ -35,7 +35,7 @@ def binary(general: Callable[..., Any], table: dict[Any, Any]) -> Callable[..., 
                 if b._shape != shape or b._strides is not None:
                     return general(a, b, into)
                 found = table.get((a._dtype, b._dtype))
-                if into is not None and b is not a and _overlap(a, b):
+                if into is not None and b is not into and _overlap(into, b):
                     return general(a, b, into)
             else:
                 found = table.get((a._dtype, type(b)))
@@ -50,7 +50,7 @@ def binary(general: Callable[..., Any], table: dict[Any, Any]) -> Callable[..., 
             return general(a, b, into)
         kernel, elem, dtype, size = found
         n = shape[0] if len(shape) == 1 else math.prod(shape)
-        if not 0 < n < _MOST or into is not None and into._dtype != dtype:
+        if not 0 < n < _MOST or into is not None and not _takes(into, dtype, shape, a):
             return general(a, b, into)
         made = _made(ndarray, elem, dtype, size, shape, n) if into is None else into
         args = (a, b, made)
@@ -84,6 +84,14 @@ def unary(general: Callable[..., Any], table: dict[Any, Any]) -> Callable[..., A
         return made
 
     return call
+
+
+def _takes(into: Any, dtype: Any, shape: tuple[int, ...], a: Any) -> bool:
+    """Whether an array takes a result as it is, and none of it is read after it was written."""
+    if into is a:
+        return bool(into._dtype == dtype)
+    fits = into._dtype == dtype and into._shape == shape and into._strides is None
+    return fits and not (type(a) is _array.ndarray and _overlap(into, a))
 
 
 def _made(ndarray: Any, elem: Any, dtype: Any, size: int, shape: tuple[int, ...], n: int) -> Any:

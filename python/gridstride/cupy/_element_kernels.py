@@ -12,6 +12,7 @@ of the arguments, and for the number of dimensions in which they lie.
 from __future__ import annotations
 
 import contextlib
+import math
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -184,6 +185,9 @@ class ElementwiseKernel:
         words = " ".join((operation, self.loop_prep, self.after_loop))
         self._needs_index = re.search(r"\bi\b|\b_ind\b|\bn\b", words) is not None
         self._compiled: dict[Any, Compiled] = {}
+        # What usual calls ran, by the types of their arguments; for the count of changed settings.
+        self._usual: dict[Any, tuple[_native.Kernel, list[np.dtype[Any]]]] = {}
+        self._stamp = -1
 
     @property
     def cached_code(self) -> str:
@@ -203,6 +207,10 @@ class ElementwiseKernel:
 
         Raises `TypeError` for arguments of other types, `ValueError` for shapes that do not fit.
         """
+        if size is None and stream is None:
+            found = self._again(args)
+            if found is not NotImplemented:
+                return found
         if len(args) not in (self.nin, self.nargs):
             raise TypeError(f"Wrong number of arguments for {self.name!r}: {self.nin} or {self.nargs}, got {len(args)}")
         values = [argument(one) for one in args]
@@ -221,9 +229,60 @@ class ElementwiseKernel:
                 raise ValueError(f"{self.name}: `{param.name}` must be an array of shape {shape}")
         if 0 not in shape:
             self._run([*values[: self.nin], *outs], types, shape, stream)
+            if size is None and stream is None:
+                self._note(args, values, outs, types, shape)
+        return self._result(outs)
+
+    def _result(self, outs: Sequence[Any]) -> Any:
         if self.no_return:
             return None
         return tuple(outs) if self.return_tuple or self.nout != 1 else outs[0]
+
+    def _again(self, args: tuple[Any, ...]) -> Any:
+        """A usual call such as there was before, of arrays without gaps and of one shape, and of numbers.
+
+        `NotImplemented` for any other.
+        """
+        key = _usual_key(args) if self._stamp == config.__dict__["_changes"] else None
+        found = self._usual.get(key) if key is not None else None
+        if found is None:
+            return NotImplemented
+        kernel, dtypes = found
+        shape = next(one._shape for one in args if type(one) is _array.ndarray)
+        n = math.prod(shape)
+        if not 0 < n < _elementwise._MOST:
+            return NotImplemented
+        outs = args[self.nin :] or [_array.fresh(dtype, shape) for dtype in dtypes]
+        passed = [*args[: self.nin], *outs]
+        if len(shape) != 1:
+            passed = [_elementwise.flat(one) if type(one) is _array.ndarray else one for one in passed]
+        try:
+            _elementwise.launch(kernel, n, passed)
+        except OverflowError:
+            # An int that is of another type by its value, or of none.
+            return NotImplemented
+        return self._result(outs)
+
+    def _note(self, args: tuple[Any, ...], values: Any, outs: Any, types: Any, shape: tuple[int, ...]) -> None:
+        """Remembers what a call ran, where it was a usual one."""
+        if self._stamp != config.__dict__["_changes"]:
+            self._usual.clear()
+            self._stamp = config.__dict__["_changes"]
+        key = _usual_key(args)
+        is_checked = config.checked or config.mode == "debug"
+        if key is None or is_checked or self.options or any(one.raw for one in self.params):
+            return
+        forms = []
+        for value, ty in zip([*values[: self.nin], *outs], types, strict=True):
+            if type(value) is _array.ndarray:
+                forms.append("each")
+            elif _is_plain(value, ty):
+                forms.append("value")
+            else:
+                return
+        found = self._compiled.get((types, tuple(forms), 1))
+        if found is not None and len(shape) > 0:
+            self._usual[key] = found.kernel, list(types[self.nin :])
 
     def _shape(self, values: Sequence[Any], size: int | None) -> tuple[int, ...]:
         shapes = [
@@ -303,6 +362,28 @@ class ElementwiseKernel:
             begin[:0] = ["  const ptrdiff_t i = __linear;", "  const ptrdiff_t n = _ind.size();"]
         body = text_of([], self.loop_prep), *begin, text_of([], self.operation), text_of([], self.after_loop)
         return "\n".join([*lines, *(one for one in body if one.strip()), "}\n"])
+
+
+def _is_plain(value: Any, dtype: np.dtype[Any]) -> bool:
+    """Whether a launch takes a number as it is."""
+    if isinstance(value, np.generic):
+        return dtype.kind in "iuf" and value.dtype == dtype
+    return type(value) is int and dtype.kind in "iuf" or type(value) is float and dtype.kind == "f"
+
+
+def _usual_key(args: tuple[Any, ...]) -> Any:
+    """The types of arguments where some are arrays, all of these without gaps and of one shape; else None."""
+    key: list[Any] = []
+    shape = None
+    for one in args:
+        if type(one) is not _array.ndarray:
+            key.append(type(one))
+        elif one._strides is not None or shape is not None and one._shape != shape:
+            return None
+        else:
+            shape = one._shape
+            key.append(one._dtype)
+    return None if shape is None else tuple(key)
 
 
 def on(stream: Any) -> Any:

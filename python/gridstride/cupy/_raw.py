@@ -27,6 +27,15 @@ from gridstride.cupy._arguments import Parameter, parameters
 from gridstride.numba.cuda import _devices
 from gridstride.numba.cuda._configuration import dim3
 
+# Shapes of grids and blocks that a kernel keeps a way to launch in.
+_MOST_SHAPES = 64
+# What a kernel has once its text is read.
+_OF_THE_TEXT = ("_parameters", "_kernel", "_globals", "_options", "_stamp", "_launchers", "_text")
+
+
+def _as_it_is(fault: BaseException) -> BaseException:
+    return fault
+
 
 class Text:
     """C text with options of a compiler: the kernels in it, and its variables of the device. Reports name its label."""
@@ -77,6 +86,7 @@ class Function:
         self._kernel = _native.Kernel(text.native, name, types, dialect="c")
         self._options: dict[str, Any] = {}
         self._stamp = -1
+        self._launchers: dict[Any, _native.BlockLauncher] = {}
         self.max_dynamic_shared_size_bytes = 48 << 10
         self.preferred_shared_memory_carveout = -1
 
@@ -111,6 +121,41 @@ class Function:
         Raises `TypeError` for an argument that does not fit its parameter, `CompileError` for mistakes in the text; in
         debug mode `KernelFault` for what the kernel does wrong.
         """
+        launcher = None
+        if stream is None:
+            try:
+                launcher = self._launchers.get((grid, block, shared_mem)) or self._launcher(grid, block, shared_mem)
+            except (TypeError, ValueError):
+                # A list, or no shape at all.
+                launcher = None
+        if launcher is not None:
+            launcher(*args)
+        else:
+            self._launch(grid, block, args, shared_mem, stream)
+
+    def _launcher(self, grid: Any, block: Any, shared_mem: int) -> _native.BlockLauncher | None:
+        """What launches in this shape again and again; None for a kernel that takes variables of the text besides."""
+        if self._globals:
+            return None
+
+        def launch(launcher: _native.BlockLauncher, args: Any) -> None:
+            self._launch(grid, block, args, shared_mem, None, launcher)
+
+        made = _native.BlockLauncher(dim3(grid, "grid"), dim3(block, "block"), shared_mem, None, launch, _as_it_is)
+        if len(self._launchers) == _MOST_SHAPES:
+            self._launchers.clear()
+        self._launchers[grid, block, shared_mem] = made
+        return made
+
+    def _launch(
+        self,
+        grid: Any,
+        block: Any,
+        args: Any,
+        shared_mem: int,
+        stream: Any,
+        learner: _native.BlockLauncher | None = None,
+    ) -> None:
         known = self._parameters
         if len(args) != len(known):
             raise TypeError(f"kernel `{self.name}` takes {len(known)} arguments, got {len(args)}")
@@ -128,6 +173,7 @@ class Function:
             _devices.launch_device(),
             options,
             queue,
+            learner,
         )
         if options["checked"]:
             # What the launch did wrong is the launch's exception.
@@ -202,7 +248,7 @@ class RawKernel(Function):
     # As in CuPy, mistakes are told by the first use, not where the kernel is made.
     def __getattr__(self, name: str) -> Any:
         pending = self.__dict__.get("_pending")
-        if pending is not None and name in ("_parameters", "_kernel", "_globals", "_options", "_stamp", "_text"):
+        if pending is not None and name in _OF_THE_TEXT:
             Function.__init__(self, pending, self.name)
             return self.__dict__[name]
         return super().__getattr__(name)

@@ -85,8 +85,11 @@ class ufunc:
         return f"<ufunc 'cupy_{self.name}'>"
 
     def __call__(self, *args: Any, out: Any = None, where: Any = True, dtype: Any = None, **options: Any) -> Any:
-        if len(args) == self.nin and out is None and where is True and dtype is None and not options:
-            return self.of_two(*args) if self.nin == 2 else self.of_one(*args)
+        if len(args) == self.nin and where is True and dtype is None and not options:
+            if self.nin == 2 and self.nout == 1 and (out is None or type(out) is _array.ndarray):
+                return self.of_two(*args, out)
+            if out is None:
+                return self.of_two(*args) if self.nin == 2 else self.of_one(*args)
         return self._general(args, out, where, dtype, **options)
 
     def _usual_one(self, a: Any) -> Any:
@@ -97,7 +100,7 @@ class ufunc:
         return made
 
     def _usual(self, a: Any, b: Any, into: Any = None) -> Any:
-        """A call of two operands alone, or one that writes the result over the first."""
+        """A call of two operands alone, or with an array for the result."""
         made = self._general((a, b), into, True, None)
         if not isinstance(made, _array.ndarray):
             return made

@@ -22,6 +22,32 @@ class TestElementwise:
             assert z.dtype == dtype
             np.testing.assert_array_equal(z.get(), (x - y) * (x - y))
 
+    def test_calls_like_the_last_one_and_others_in_turn(self):
+        kernel = cp.ElementwiseKernel("T x, T y", "T z", "z = x * 2 + y", "twice")
+        cases = [(array(8), array(8)), (array(2, 4), array(2, 4)), (array(8), 3), (array(8), 2.5), (array(4), array(4))]
+        cases += [
+            (array(4, dtype=np.int32), 3),
+            (array(4, 4).T, array(4, 4)),
+            (array(1, 4), array(4, 1)),
+            (array(1), 1),
+        ]
+        for x, y in 3 * cases:
+            given = [cp.asarray(one) if isinstance(one, np.ndarray) else one for one in (x, y)]
+            np.testing.assert_array_equal(kernel(*given).get(), x * 2 + y)
+            out = cp.zeros(np.broadcast_shapes(np.shape(x), np.shape(y)), x.dtype)
+            assert kernel(*given, out) is out
+            np.testing.assert_array_equal(out.get(), x * 2 + y)
+        for _ in range(2):
+            with pytest.raises(ValueError, match="shape"):
+                kernel(cp.zeros(8, np.float32), 3, cp.zeros(4, np.float32))
+            with pytest.raises(OverflowError):
+                kernel(cp.zeros(8, np.int32), 2**40)
+        numbers = cp.ElementwiseKernel("T x", "float64 z", "z = x")
+        for _ in range(2):
+            z = cp.zeros(2)
+            assert numbers(5, z).get()[0] == 5
+            assert numbers(2**63, z).get()[0] == 2.0**63
+
     def test_arrays_are_broadcast_and_read_as_they_lie(self):
         kernel = cp.ElementwiseKernel("float32 x, float32 y", "float64 z", "z = x * 10 + y")
         x, y = array(5, 1, 6), array(4, 1)

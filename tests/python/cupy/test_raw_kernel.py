@@ -296,3 +296,57 @@ def test_variables_of_the_device_begin_with_every_bit():
     run(body, out, real, params="unsigned long long* o, float* r", block=(1,), before=before)
     assert out.tolist() == [2**53 + 1, 2**64 - 1, 2**64 - 1, 44]
     assert real.item() == np.float32(1) / np.float32(3)
+
+
+def test_launches_of_one_shape_take_arguments_of_every_kind_in_turn():
+    """A launch like the last one goes a short way; what is another must be noticed."""
+    text = r"""extern "C" __global__ void k(float* x, long long n, float by) {
+        int i = threadIdx.x; if (i < n) x[i] += by;
+    }"""
+    kernel = cp.RawKernel(text, "k")
+    x = cp.zeros(4, np.float32)
+    n_added = np.zeros(4, np.float32)
+    for n, by in [
+        (4, 1.0),
+        (np.int32(3), 1.0),
+        (np.int64(2), np.float32(1.0)),
+        (np.uint8(1), 1),
+        (True, 1.0),
+        (4, 2.0),
+    ]:
+        for _ in range(3):
+            kernel((1,), (4,), (x, n, by))
+            n_added[: int(n)] += float(by)
+    np.testing.assert_array_equal(x.get(), n_added)
+    for wrong in [(x, 1.5, 1.0), (x, np.float32(1), 1.0), (x, 4, np.float64(1)), (cp.zeros(4), 4, 1.0), (x, 4)]:
+        with pytest.raises(TypeError):
+            kernel((1,), (4,), wrong)
+    with pytest.raises(OverflowError):
+        kernel((1,), (4,), (x, np.uint64(2**63), 1.0))
+
+
+def test_a_pointer_leads_to_an_array_of_any_dimensions():
+    text = 'extern "C" __global__ void k(float* x) { x[threadIdx.x] += threadIdx.x; }'
+    kernel = cp.RawKernel(text, "k")
+    for shape in [(6,), (2, 3), (1, 6, 1), (3, 2), (6,)]:
+        x = cp.zeros(shape, np.float32)
+        for _ in range(2):
+            kernel((1,), (6,), (x,))
+        np.testing.assert_array_equal(x.get().ravel(), 2 * np.arange(6, dtype=np.float32))
+    whole = cp.zeros((2, 6), np.float32)
+    with pytest.raises(ValueError, match="gaps"):
+        kernel((1,), (6,), (whole[:, ::2],))
+
+
+def test_shapes_that_are_none_are_refused_by_the_kernels_name():
+    kernel = cp.RawKernel('extern "C" __global__ void k(float* x) { }', "k")
+    x = cp.zeros(1, np.float32)
+    for grid, block, error in [
+        ((1,), (2048,), "`k`"),
+        ((0,), (1,), "grid"),
+        (("a",), (1,), "grid"),
+        ([0], [1], "grid"),
+    ]:
+        with pytest.raises((TypeError, ValueError), match=error):
+            kernel(grid, block, (x,))
+    kernel([1], [1], [x])

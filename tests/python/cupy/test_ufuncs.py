@@ -259,3 +259,22 @@ def test_an_array_without_gaps_stays_one_when_its_strides_are_read():
     assert x.strides == (24, 8) and x.T.strides == (8, 24)
     x += 1
     assert x.is_flat and x._strides is None
+
+
+def test_results_go_to_arrays_of_every_kind():
+    x, y = np.arange(6, dtype=np.float32), np.arange(6, dtype=np.float32)[::-1].copy()
+    for _ in range(3):
+        a, b = cp.asarray(x), cp.asarray(y)
+        for out in (cp.zeros(6, np.float32), cp.zeros(6), cp.zeros((6, 2), np.float32)[:, 1], cp.zeros((2, 6))):
+            assert cp.subtract(a, b, out=out) is out
+            np.testing.assert_array_equal(out.get(), np.broadcast_to(x - y, out.shape))
+        # Over what is read.
+        assert cp.subtract(a, b, out=b) is b
+        np.testing.assert_array_equal(b.get(), x - y)
+        a = cp.arange(7, dtype=np.float32)
+        cp.add(a[:-1], a[1:], out=a[1:])
+        np.testing.assert_array_equal(a.get()[1:], x * 2 + 1)
+        with pytest.raises(ValueError, match="broadcast"):
+            cp.add(a, a, out=cp.zeros(3, np.float32))
+        with pytest.raises(TypeError, match="Cannot cast"):
+            cp.add(a, 1.5, out=cp.zeros(7, np.int32))
