@@ -28,6 +28,16 @@ from gridstride._module import Module as Module
 from gridstride._module import force_load as force_load
 from gridstride._module import get_module as get_module
 
+# What of atomics' results is the same in every run, as the compiler names it: nothing that depends on the order of threads;
+# also sums that all threads add to; everything.
+_FREE, _SUMS, IN_ORDER = 0, 1, 2
+_ORDER = {
+    config.DeterministicMode.NOT_GUARANTEED: _FREE,
+    config.DeterministicMode.SUMS: _SUMS,
+    config.DeterministicMode.RUN_TO_RUN: IN_ORDER,
+    config.DeterministicMode.GPU_TO_GPU: IN_ORDER,
+}
+
 _KERNEL_OPTIONS = {
     "enable_backward",
     "launch_bounds",
@@ -132,7 +142,7 @@ class Kernel(_native.Kernel):
                 "fast_math": bool(given["fast_math"]),
                 "max_unroll": int(given["max_unroll"]),
                 "cache_dir": config.cache_dir(),
-                "in_order": given["deterministic"] != config.DeterministicMode.NOT_GUARANTEED,
+                "order": _ORDER[given["deterministic"]],
             }
             self._block_options = {}
             self._stamp = stamp

@@ -26,7 +26,7 @@ from gridstride import (
     _types,
     config,
 )
-from gridstride._kernel import Kernel
+from gridstride._kernel import IN_ORDER, Kernel
 from gridstride._struct import struct_base
 
 _settings = config.__dict__
@@ -202,10 +202,10 @@ class Launch(_native.Launch):
             return _host_graph.active.add(self.kernel.key, self.launch)
         for index in self._structs:
             super().set_param_at_index(index, self.params[index])
-        in_order = self.kernel.compile_options()["in_order"]
-        if not in_order:
+        order = self.kernel.compile_options()["order"]
+        if order != IN_ORDER:
             self._set_unordered(self.kernel._stamp)
-        super().launch(stream if self.device.is_cuda else None, in_order)
+        super().launch(order, stream if self.device.is_cuda else None)
         return None
 
 

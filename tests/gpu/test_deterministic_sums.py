@@ -1,4 +1,4 @@
-"""With `wp.config.deterministic`, what all threads of a launch add up has the same bits in every run on a GPU."""
+"""What all threads of a launch add up has the same bits in every run on a GPU."""
 
 import numpy as np
 import pytest
@@ -33,11 +33,19 @@ def doubled(values: wp.array(dtype=float), out: wp.array(dtype=int)):
     wp.atomic_add(out, i % 7, int(2.0 * values[i]))
 
 
-@pytest.fixture(autouse=True)
-def deterministic():
-    wp.config.deterministic = wp.DeterministicMode.RUN_TO_RUN
+@wp.kernel
+def counted(values: wp.array(dtype=float), out: wp.array(dtype=float), count: wp.array(dtype=int)):
+    v = values[wp.tid()]
+    if v > 0.0:
+        wp.atomic_add(out, 0, v)
+        wp.atomic_add(count, 0, 1)
+
+
+@pytest.fixture(params=[wp.DeterministicMode.SUMS, wp.DeterministicMode.RUN_TO_RUN], ids=lambda mode: mode.name)
+def deterministic(request):
+    wp.config.deterministic = request.param
     yield
-    wp.config.deterministic = wp.DeterministicMode.NOT_GUARANTEED
+    wp.config.deterministic = wp.DeterministicMode.SUMS
 
 
 def numbers(*shape):
@@ -45,7 +53,7 @@ def numbers(*shape):
 
 
 @pytest.mark.parametrize("n", [1, 31, 256, 1000, 100_000, 10_000_019])
-def test_a_sum_has_the_same_bits_in_every_run(n):
+def test_a_sum_has_the_same_bits_in_every_run(n, deterministic):
     values = wp.array(numbers(n))
     found = set()
     for _ in range(20):
@@ -57,7 +65,7 @@ def test_a_sum_has_the_same_bits_in_every_run(n):
     np.testing.assert_allclose(np.frombuffer(found.pop(), np.float32), expected, rtol=1e-4, atol=1e-2)
 
 
-def test_sums_of_vectors_and_doubles_in_loops():
+def test_sums_of_vectors_and_doubles_in_loops(deterministic):
     host = numbers(3000, 70, 3)
     points = wp.array(host, dtype=wp.vec3)
     found = set()
@@ -109,7 +117,82 @@ def test_two_streams_at_once():
     assert len(found) == 1
 
 
+def test_blocks_of_any_size():
+    n = 100_000
+    values = wp.array(numbers(n))
+    expected = values.numpy().sum(dtype=np.float64)
+    for block_dim in (32, 100, 1024):
+        found = set()
+        for _ in range(5):
+            out = wp.zeros(2, dtype=float)
+            wp.launch(total, dim=n, inputs=[values, out], block_dim=block_dim)
+            found.add(float(out.numpy()[1]))
+        assert len(found) == 1
+        np.testing.assert_allclose(found.pop(), expected, rtol=1e-4, atol=1e-2)
+
+
+def test_a_sum_beside_a_count():
+    values = wp.array(numbers(300_000))
+    found = set()
+    for _ in range(10):
+        out, count = wp.zeros(1, dtype=float), wp.zeros(1, dtype=int)
+        wp.launch(counted, dim=values.shape, inputs=[values, out, count])
+        found.add(out.numpy().tobytes() + count.numpy().tobytes())
+    assert len(found) == 1
+    host = values.numpy()
+    assert count.numpy()[0] == (host > 0).sum()
+    np.testing.assert_allclose(out.numpy()[0], host[host > 0].sum(dtype=np.float64), rtol=1e-4)
+
+
+def test_gradients_of_one_weight():
+    n = 200_000
+    x, w = wp.array(numbers(n)), wp.array([0.5], dtype=float, requires_grad=True)
+
+    @wp.kernel
+    def loss(x: wp.array(dtype=float), w: wp.array(dtype=float), out: wp.array(dtype=float)):
+        i = wp.tid()
+        out[0] += wp.sin(x[i] * w[0])
+
+    found = set()
+    for _ in range(10):
+        out = wp.zeros(1, dtype=float, requires_grad=True)
+        w.grad.zero_()
+        with wp.Tape() as tape:
+            wp.launch(loss, dim=n, inputs=[x, w, out])
+        tape.backward(out)
+        found.add(out.numpy().tobytes() + w.grad.numpy().tobytes())
+    assert len(found) == 1
+    host = x.numpy().astype(np.float64)
+    np.testing.assert_allclose(w.grad.numpy()[0], (host * np.cos(host * 0.5)).sum(), rtol=1e-3)
+
+
+def test_memory_that_arguments_share_is_added_to_as_threads_come():
+    out = wp.zeros(8, dtype=float)
+    wp.launch(total, dim=7, inputs=[wp.zeros(7, dtype=float), out])
+    wp.launch(total, dim=7, inputs=[out, out])
+    assert np.isfinite(out.numpy()).all()
+
+
+def test_streams_that_come_and_go():
+    n = 100_000
+    values, found = wp.array(numbers(n)), set()
+    for _ in range(20):
+        with wp.ScopedStream(wp.Stream()):
+            out = wp.zeros(2, dtype=float)
+            wp.launch(total, dim=n, inputs=[values, out])
+        found.add(out.numpy().tobytes())
+    assert len(found) == 1
+
+
 def test_what_depends_on_the_order_is_refused():
+    wp.config.deterministic = wp.DeterministicMode.RUN_TO_RUN
+    try:
+        refuses_what_depends_on_the_order()
+    finally:
+        wp.config.deterministic = wp.DeterministicMode.SUMS
+
+
+def refuses_what_depends_on_the_order():
     values, out = wp.ones(100, dtype=float), wp.zeros(7, dtype=float)
     with pytest.raises(NotImplementedError, match="order of its threads"):
         wp.launch(scattered, dim=100, inputs=[values, out])

@@ -370,7 +370,7 @@ class TestRecorded:
         assert "launch" in steps(recorded.launch)
         wp.launch(fill, dim=4, inputs=[a, 1.0, 2])
         assert steps(lambda: wp.launch(fill, dim=4, inputs=[a, 1.0, 2])) == []
-        wp.config.deterministic = wp.DeterministicMode.NOT_GUARANTEED
+        wp.config.deterministic = wp.DeterministicMode.SUMS
         recorded.launch()
         assert steps(recorded.launch) == []
 

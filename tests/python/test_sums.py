@@ -183,7 +183,7 @@ def queued(values: wp.array(dtype=float), counter: wp.array(dtype=int), queue: w
 def deterministic():
     wp.config.deterministic = wp.DeterministicMode.RUN_TO_RUN
     yield
-    wp.config.deterministic = wp.DeterministicMode.NOT_GUARANTEED
+    wp.config.deterministic = wp.DeterministicMode.SUMS
 
 
 @pytest.mark.cpu

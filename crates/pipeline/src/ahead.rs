@@ -91,7 +91,7 @@ fn usual(unit: &Unit, rank: u32, sm: u32) -> Vec<CudaSpecialization> {
         strided: false,
         few_threads: false,
         summed: 0,
-        in_order: false,
+        in_order: !unit.summary().grid_sums.is_empty(),
         max_threads: 0,
         tuning: CudaTuning::default(),
     });

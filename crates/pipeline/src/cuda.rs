@@ -31,7 +31,8 @@ pub struct CudaSpecialization {
     pub summed: u64,
     /// Threads of a block at most; 0 leaves it to the compiler.
     pub max_threads: u32,
-    /// What all threads add up is the same in every run; see [`grid_sums`].
+    /// What all threads add up is the same in every run: the kernel has `Summary::grid_sums`, and takes an array of such
+    /// elements for each of them besides its arguments, and one of a u32.
     pub in_order: bool,
     pub tuning: CudaTuning,
 }
@@ -222,18 +223,12 @@ pub fn jams(unit: &Unit, special: CudaSpecialization, sm: u32, disk: Option<&Dis
     jams
 }
 
-/// Bytes of what each block keeps of each sum, where code that is specialized so can add up the kernel's sums in order: it
-/// takes an array of such elements for each besides its arguments, and one of a u32.
-pub fn grid_sums(unit: &Unit, special: CudaSpecialization) -> Vec<u64> {
-    let max_threads = ptx_options(special, 0, 0).max_threads;
-    let sums = transform::grid_sums(unit.module().func(unit.kernel), max_threads);
-    sums.into_iter().map(|ty| ty.size()).collect()
-}
-
 fn ptx_options(special: CudaSpecialization, sm: u32, ptx: u32) -> PtxOptions {
     let default = PtxOptions::default();
     let CudaTuning { max_threads, min_blocks, max_cluster, lines, is_unoptimized, .. } = special.tuning;
     let max_threads = [max_threads, special.max_threads, default.max_threads].into_iter().find(|&n| n > 0).unwrap_or(0);
+    // Blocks that add up in warps have whole ones.
+    let max_threads = if special.in_order { max_threads.next_multiple_of(32) } else { max_threads };
     PtxOptions {
         sm: nvptx::architecture(sm, ptx).unwrap_or(default.sm),
         ptx,

@@ -35,7 +35,7 @@ pub use build::{Part, build, build_adjoint, build_with_nulls, lower, lower_funct
 pub use code::{Specialization, code_key, cpu_name, load};
 pub use codegen::nvptx::{Lines, has_few_threads};
 pub use codegen::{Error, LoadedModule, llvm_version};
-pub use cuda::{CudaCode, CudaError, CudaSpecialization, CudaTuning, LinkBy, Linked, grid_sums, jams, load_cuda, ptx};
+pub use cuda::{CudaCode, CudaError, CudaSpecialization, CudaTuning, LinkBy, Linked, jams, load_cuda, ptx};
 pub use summary::Summary;
 pub use summed::{GivenArray, summed};
 pub use text::{CudaText, Stage, TextError, text};

@@ -21,6 +21,8 @@ pub struct Summary {
     pub external: Option<String>,
     /// What all threads of a launch add up.
     pub sums: Option<Sums>,
+    /// Bytes of what each block of a GPU keeps of each of these; none where blocks cannot add them up.
+    pub grid_sums: Vec<u64>,
     /// Whether what it leaves depends on the order of the threads, where the sums do not.
     pub depends_on_order: bool,
 }
@@ -42,11 +44,13 @@ impl Summary {
             external,
             depends_on_order: depends_on_order(kernel, sites.as_ref()),
             sums: sites.map(|sites| sites.sums),
+            grid_sums: transform::grid_sums(kernel).into_iter().map(|ty| ty.size()).collect(),
         }
     }
 
     pub(crate) fn pack(&self) -> Vec<u8> {
-        let Summary { written, summed, gains_by_distinct, waits_for_grid, external, sums, depends_on_order } = self;
+        let Summary { written, summed, gains_by_distinct, waits_for_grid, external, sums, grid_sums, depends_on_order } =
+            self;
         let mut out = Vec::new();
         number(&mut out, written.len());
         written.iter().for_each(|&is_written| number(&mut out, is_written.into()));
@@ -59,6 +63,8 @@ impl Summary {
         let sums = sums.as_ref().map(Sums::words).unwrap_or_default();
         number(&mut out, sums.len());
         sums.iter().for_each(|&word| number(&mut out, word as usize));
+        number(&mut out, grid_sums.len());
+        grid_sums.iter().for_each(|&n_bytes| number(&mut out, n_bytes as usize));
         number(&mut out, (*depends_on_order).into());
         out
     }
@@ -72,8 +78,10 @@ impl Summary {
         let external = if reader.flag()? { Some(reader.text()?) } else { None };
         let sums: Vec<u64> = (0..reader.number()?).map(|_| reader.number().map(|n| n as u64)).collect::<Option<_>>()?;
         let sums = if sums.is_empty() { None } else { Some(Sums::of_words(&sums)?) };
+        let grid_sums = (0..reader.number()?).map(|_| reader.number().map(|n| n as u64)).collect::<Option<_>>()?;
         let depends_on_order = reader.flag()?;
-        let summary = Summary { written, summed, gains_by_distinct, waits_for_grid, external, sums, depends_on_order };
+        let summary =
+            Summary { written, summed, gains_by_distinct, waits_for_grid, external, sums, grid_sums, depends_on_order };
         reader.0.is_empty().then_some(summary)
     }
 }
@@ -91,8 +99,17 @@ mod tests {
             let module = ir::parse::parse_module(text).unwrap_or_else(|error| panic!("{error}"));
             let sums = Sums::of(&module.funcs[0]).filter(|_| external.is_none());
             let [gains_by_distinct, waits_for_grid, depends_on_order] = [true, false, true];
-            let summary =
-                Summary { written, summed, gains_by_distinct, waits_for_grid, external, sums, depends_on_order };
+            let grid_sums = vec![4, 12];
+            let summary = Summary {
+                written,
+                summed,
+                gains_by_distinct,
+                waits_for_grid,
+                external,
+                sums,
+                grid_sums,
+                depends_on_order,
+            };
             let packed = summary.pack();
             assert_eq!(Summary::unpack(&packed), Some(summary));
             assert_eq!(Summary::unpack(&packed[..packed.len() - 1]), None);

@@ -128,7 +128,8 @@ pub fn text(
     let options = special.options();
     // As for a large launch whose arrays are small, where that makes a difference.
     let summed = unit.summary().summed.iter().filter(|&&param| param < 64).fold(0, |bits, &param| bits | 1 << param);
-    let ptx = PtxOptions { summed, ..ptx_options(cuda, rank) };
+    let in_order = !unit.summary().grid_sums.is_empty();
+    let ptx = PtxOptions { summed, in_order, ..ptx_options(cuda, rank) };
     let sources = Some(&unit.sources);
     match stage {
         Stage::Llvm => {

@@ -69,7 +69,7 @@ fn compile<'py>(
         let key = UnitKey { options: CompileOptions::read(options)?.on(device), rank: checked_rank(rank)? };
         match device {
             launch::Device::Cuda(ordinal) => {
-                let cuda = plan::CudaKey::usual(ordinal, pack::Layout::BEST);
+                let cuda = signature.variants.usual_cuda(kernel, &types, key, ordinal)?;
                 signature.variants.cuda_code(kernel, &types, key, cuda, options).map(|_| ())
             }
             launch::Device::Cpu => {
@@ -96,7 +96,7 @@ pub(crate) fn cuda_code_of<'py>(
     let options_on = CompileOptions::read(options)?.on(launch::Device::Cuda(device.ordinal));
     let key = UnitKey { options: options_on, rank: checked_rank(rank)? };
     let tuning = options::tuning(options)?;
-    let cuda = plan::CudaKey { tuning, ..plan::CudaKey::usual(device.ordinal, pack::Layout::BEST) };
+    let cuda = plan::CudaKey { tuning, ..signature.variants.usual_cuda(kernel, &types, key, device.ordinal)? };
     signature.variants.cuda_code(kernel, &types, key, cuda, options)
 }
 

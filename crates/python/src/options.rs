@@ -32,8 +32,18 @@ pub(crate) struct CompileOptions {
     pub(crate) block_dim: u32,
     /// Set for a launch in which elements of an array that the kernel writes to may share memory.
     pub(crate) elements_overlap: bool,
-    /// What the order of the threads decides is the same in every run.
-    pub(crate) in_order: bool,
+    pub(crate) order: Order,
+}
+
+/// What is the same in every run of what atomics leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// What does not depend on the order of the threads.
+    Free,
+    /// Also sums that all threads add to.
+    Sums,
+    /// All.
+    Threads,
 }
 
 impl CompileOptions {
@@ -49,7 +59,7 @@ impl CompileOptions {
             max_unroll: 16,
             block_dim: 0,
             elements_overlap: false,
-            in_order: false,
+            order: Order::Sums,
         };
         let Some(options) = options else { return Ok(found) };
         let py = options.py();
@@ -59,7 +69,9 @@ impl CompileOptions {
         found.checked = flag(intern!(py, "checked"))?;
         found.check_finite = flag(intern!(py, "check_finite"))?;
         found.fast_math = flag(intern!(py, "fast_math"))?;
-        found.in_order = flag(intern!(py, "in_order"))?;
+        if let Some(value) = options.get_item(intern!(py, "order"))? {
+            found.order = Order::read(&value)?;
+        }
         if let Some(value) = options.get_item(intern!(py, "max_unroll"))?
             && !value.is_none()
         {
@@ -112,6 +124,18 @@ impl CompileOptions {
             launch_rank: rank,
             block_dim: self.block_dim.max(1),
             gradients: false,
+        }
+    }
+}
+
+impl Order {
+    /// From 0, 1 or 2, in the order of the variants.
+    pub(crate) fn read(value: &Bound<'_, PyAny>) -> PyResult<Order> {
+        match value.extract()? {
+            0 => Ok(Order::Free),
+            1 => Ok(Order::Sums),
+            2 => Ok(Order::Threads),
+            other => Err(PyTypeError::new_err(format!("`order` must be 0, 1 or 2, not {other}"))),
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::errors::Failure;
 use crate::external;
 use crate::function::Kernel;
 use crate::host::LiveHost;
-use crate::options::{CompileOptions, disk_cache};
+use crate::options::{CompileOptions, Order, disk_cache};
 use crate::pack::{Layout, Signature};
 use crate::tape::places;
 use ir::Type;
@@ -81,6 +81,8 @@ pub(crate) struct CudaKey {
     pub(crate) has_few_threads: bool,
     /// Which arrays blocks may sum up: a bit each, by number of the parameter.
     pub(crate) summed: u64,
+    /// Whether blocks keep what all threads add up: those of `Summary::grid_sums`.
+    pub(crate) in_grid: bool,
     /// Threads of a block; 0 for what the compiler takes.
     pub(crate) block: u32,
     /// What its author asks for.
@@ -91,7 +93,16 @@ impl CudaKey {
     /// A launch that asks for nothing special.
     pub(crate) fn usual(ordinal: u32, layout: Layout) -> CudaKey {
         let tuning = CudaTuning::default();
-        CudaKey { ordinal, layout, is_strided: false, has_few_threads: false, summed: 0, block: 0, tuning }
+        CudaKey {
+            ordinal,
+            layout,
+            is_strided: false,
+            has_few_threads: false,
+            summed: 0,
+            in_grid: false,
+            block: 0,
+            tuning,
+        }
     }
 }
 
@@ -142,7 +153,7 @@ impl Ready {
             let are_apart = |sums: &Sums| unsafe { sums.are_apart(args) };
             self.unit.summary().depends_on_order || !self.sums.as_ref().is_none_or(are_apart)
         };
-        let is_alone = self.key.options.in_order && depends_on_order();
+        let is_alone = self.key.options.order == Order::Threads && depends_on_order();
         if is_alone { Pace { share_above: Duration::from_nanos(u64::MAX), ..Pace::DEFAULT } } else { Pace::DEFAULT }
     }
 
@@ -215,7 +226,8 @@ impl Plans {
         for (known, cuda, outcome) in lock(&variants.cuda).iter() {
             if let Ok(ready) = outcome
                 && *known == key
-                && *cuda == (CudaKey { summed: cuda.summed, ..CudaKey::usual(ordinal, cuda.layout) })
+                && *cuda
+                    == (CudaKey { summed: cuda.summed, in_grid: cuda.in_grid, ..CudaKey::usual(ordinal, cuda.layout) })
             {
                 // As in `learn`.
                 let ready = Arc::as_ptr(ready).cast_mut();
@@ -337,6 +349,19 @@ impl Variants {
         outcome.map_err(|failure| failure.raise(py))
     }
 
+    /// What the code of most launches on a CUDA device relies on.
+    pub(crate) fn usual_cuda(
+        &self,
+        kernel: &Bound<'_, Kernel>,
+        types: &[Type],
+        key: UnitKey,
+        ordinal: u32,
+    ) -> PyResult<CudaKey> {
+        let keeps_sums = !self.unit(kernel, types, key)?.summary().grid_sums.is_empty();
+        let in_grid = keeps_sums && key.options.order != Order::Free;
+        Ok(CudaKey { in_grid, ..CudaKey::usual(ordinal, Layout::BEST) })
+    }
+
     /// Code for this signature on a CUDA device, compiled on first use.
     pub(crate) fn cuda_code(
         &self,
@@ -361,11 +386,11 @@ impl Variants {
             few_threads: cuda.has_few_threads,
             summed: cuda.summed,
             max_threads: cuda.block,
-            in_order: key.options.in_order && unit.summary().sums.is_some(),
+            in_order: cuda.in_grid,
             tuning: cuda.tuning,
         };
-        let kept = if special.in_order { pipeline::grid_sums(&unit, special) } else { Vec::new() };
-        if key.options.in_order && (unit.summary().depends_on_order || special.in_order && kept.is_empty()) {
+        let has_free_sums = unit.summary().sums.is_some() && !cuda.in_grid;
+        if key.options.order == Order::Threads && (unit.summary().depends_on_order || has_free_sums) {
             return Err(no_order(&kernel.get().name));
         }
         let linked = self.linked_with(py, key);
@@ -383,7 +408,7 @@ impl Variants {
         let outcome = match py.detach(|| external::with_linked(&inputs, sm, load)) {
             Ok(code) => {
                 let code = external::set_up(kernel, types, &linked, code)?;
-                Ok(Arc::new(CudaReady::new(kernel.get(), unit, code, cuda.summed, kept)))
+                Ok(Arc::new(CudaReady::new(kernel.get(), unit, code, key.options.order, cuda)))
             }
             Err(CudaError::Code(error)) => Err(Arc::new(Failure::new(name, error.to_string()))),
             // Not the kernel's fault: the next launch tries again.

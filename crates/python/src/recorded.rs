@@ -7,7 +7,7 @@ use crate::errors::guarded;
 use crate::fast::{Call, answer, attached, method_def, slow_call};
 use crate::function::Kernel;
 use crate::launch::{Device, Grid, Job, Prepared, Ran, check_extents, grid};
-use crate::options::CompileOptions;
+use crate::options::{CompileOptions, Order};
 use crate::pack::{Packed, Signature, Words};
 use crate::plan::Ready;
 use crate::state::{self, CAPTURES};
@@ -101,9 +101,15 @@ impl Launch {
     }
 
     /// Runs it, on `stream` if one is given.
-    #[pyo3(signature = (stream=None, in_order=false))]
-    fn launch<'py>(&self, py: Python<'py>, stream: Option<&Bound<'py, CudaStream>>, in_order: bool) -> PyResult<()> {
+    #[pyo3(signature = (order, stream=None))]
+    fn launch<'py>(
+        &self,
+        py: Python<'py>,
+        order: &Bound<'py, PyAny>,
+        stream: Option<&Bound<'py, CudaStream>>,
+    ) -> PyResult<()> {
         guarded(|| {
+            let order = Order::read(order)?;
             let recording = self.read()?;
             let held = || (recording.args.iter().map(|arg| arg.clone_ref(py)).collect(), recording.args.len());
             let job = Prepared {
@@ -113,7 +119,7 @@ impl Launch {
                 packed: &recording.packed,
                 grid: recording.grid,
                 device: recording.device,
-                compile: CompileOptions { in_order, ..recording.compile },
+                compile: CompileOptions { order, ..recording.compile },
                 options: recording.options.as_ref().map(|options| options.bind(py)),
                 on_tape: Some(&held),
                 stream: stream.or_else(|| recording.stream.as_ref().map(|stream| stream.bind(py))),

@@ -4,6 +4,7 @@ use crate::driver::{self, Properties};
 use crate::error::{Error, cu};
 use crate::fault::Faults;
 use crate::memory::Dead;
+use crate::scratch::Scratch;
 use crate::stream::{RawStream, Stream};
 use cudarc::driver::sys::{self, CUcontext, CUdevice, CUdevice_attribute, CUmemoryPool, CUstream};
 use std::ptr::null_mut;
@@ -42,6 +43,8 @@ pub struct Device {
     has_broken_body: AtomicBool,
     /// Memory that was given up while a graph was being captured: the graph may use it at every launch.
     pub(crate) dead: Mutex<Vec<Dead>>,
+    /// What launches of a stream use one after the other.
+    pub(crate) scratch: Mutex<Scratch>,
     pub(crate) faults: Faults,
 }
 
@@ -96,6 +99,7 @@ impl Device {
             n_captures: AtomicUsize::new(0),
             has_broken_body: AtomicBool::new(false),
             dead: Mutex::default(),
+            scratch: Mutex::default(),
             faults: Faults::default(),
         }));
         if has_pools {

@@ -26,6 +26,7 @@ mod graph;
 mod launch;
 mod memory;
 mod module;
+mod scratch;
 mod stream;
 
 pub use condition::{Condition, end_body};
@@ -38,4 +39,5 @@ pub use graph::{Graph, begin_capture, end_capture};
 pub use launch::{Given, Kernel, Shape};
 pub use memory::{Allocation, HANDLE_BYTES, HostLock, MemoryKind, PointerPlace, handle_of, pointer_place, range_of};
 pub use module::{FunctionProperties, LinkInput, LinkKind, LinkOptions, Module, link};
+pub use scratch::N_CLEAR;
 pub use stream::{RawStream, Stream};

@@ -110,6 +110,7 @@ impl Drop for Owned {
         if self.is_borrowed {
             return;
         }
+        self.raw.1.forget_scratch(self.raw);
         if !self.is_ours {
             // Nothing where it was not noted.
             return self.raw.1.forget_foreign_stream(self.raw.0);

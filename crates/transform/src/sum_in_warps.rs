@@ -24,7 +24,16 @@ use ir::{AtomicOp, Attr, Builder, Function, Inst, InstId, Op, RegionId, Scalar, 
 const MAX_SCALARS: usize = 9;
 
 pub fn sum_in_warps(func: &mut Function, rank: u32) -> Changed {
-    let finder = Finder::of(func, rank);
+    sum_up(func, rank, |_| true)
+}
+
+/// As `sum_in_warps`, where floats are added up in another way.
+pub fn sum_integers_in_warps(func: &mut Function, rank: u32) -> Changed {
+    sum_up(func, rank, Scalar::is_int)
+}
+
+fn sum_up(func: &mut Function, rank: u32, of: fn(Scalar) -> bool) -> Changed {
+    let finder = Finder::of(func, rank, of);
     let mut changed = false;
     for region in 0..func.regions.len() {
         let insts = std::mem::take(&mut func.regions[region].insts);
@@ -46,15 +55,18 @@ struct Finder {
     is_used: Vec<bool>,
     /// By value: a loop computes it, so that it may differ from round to round.
     is_of_loop: Vec<bool>,
+    /// The scalars that are summed up.
+    of: fn(Scalar) -> bool,
 }
 
 impl Finder {
-    fn of(func: &Function, rank: u32) -> Finder {
+    fn of(func: &Function, rank: u32, of: fn(Scalar) -> bool) -> Finder {
         let n = func.values.len();
         let mut finder = Finder {
             dims: (0..rank.max(1)).map(|dim| uniformity(func, dim)).collect(),
             is_used: vec![false; n],
             is_of_loop: vec![false; n],
+            of,
         };
         finder.walk(func, func.body, false);
         finder
@@ -84,7 +96,8 @@ impl Finder {
         !self.is_used[inst.result().index()]
             && !is_own
             && place.iter().all(is_common)
-            && scalars(func.ty(value)).is_some_and(|(scalar, n)| n <= MAX_SCALARS && joining(op, scalar).is_some())
+            && scalars(func.ty(value))
+                .is_some_and(|(scalar, n)| n <= MAX_SCALARS && (self.of)(scalar) && joining(op, scalar).is_some())
     }
 }
 
@@ -148,7 +161,7 @@ fn once(b: &mut Builder<'_>, inst: &Inst, all: Value) {
 }
 
 /// A value joined with that of all other lanes, component by component.
-fn in_warp(b: &mut Builder<'_>, join: Op, value: Value, all: Value) -> Value {
+pub(crate) fn in_warp(b: &mut Builder<'_>, join: Op, value: Value, all: Value) -> Value {
     let ty = b.ty(value);
     if ty.is_composite() {
         let parts: Vec<Value> = (0..ty.n_components() as u32)

@@ -1,6 +1,6 @@
 //! What becomes of a kernel on a GPU, in words.
 
-use super::prepare::{STEPS, Says, Target};
+use super::prepare::{BEFORE_SUMS_IN_GRID, STEPS, Says, Target, sums_in_grid};
 use super::{PtxOptions, plan};
 use crate::Note;
 use analysis::{Access, Uniformity, classify};
@@ -18,6 +18,11 @@ pub fn explain(module: &Module, kernel: FuncRef, options: &PtxOptions) -> Vec<No
     let mut notes = Vec::new();
     if func.kind == FunctionKind::Kernel {
         notes.push(match plan(func, options) {
+            _ if done.sums_in_grid => Note {
+                span: Span::NONE,
+                text: "blocks stay and keep what all threads add to one place; the last one adds it up, in order"
+                    .into(),
+            },
             _ if done.sums => Note {
                 span: Span::NONE,
                 text: "blocks stay, and sum up in shared memory what their threads add to an array, where it is small"
@@ -57,6 +62,8 @@ struct Done {
     jams: bool,
     /// Blocks sum up.
     sums: bool,
+    /// What all threads add to one place blocks add up, in order.
+    sums_in_grid: bool,
     /// Warps store together.
     stores: bool,
 }
@@ -64,7 +71,9 @@ struct Done {
 fn done(func: &Function, target: &Target) -> Done {
     let (mut func, mut done) = (func.clone(), Done::default());
     let mut before = count_loops(&func);
-    for step in &STEPS {
+    done.sums_in_grid = sums_in_grid(&func, target);
+    let steps = if done.sums_in_grid { &BEFORE_SUMS_IN_GRID[..] } else { &STEPS[..] };
+    for step in steps {
         let has_changed = step.apply(&mut func, target);
         done.jams |= has_changed && matches!(step.says, Says::Jams);
         done.sums |= has_changed && matches!(step.says, Says::SumsInBlocks);

@@ -334,7 +334,7 @@ fn build<'c>(
     let sizes = [args_bytes, bounds_bytes];
     let function = declare(ctx, &llvm, &entry, sizes, module.fast_math, options);
     let plan = if is_over_blocks || is_tiled { None } else { plan(func, options).ok() };
-    let width = plan.as_ref().map_or(prepared.n_jammed, |plan| plan.width);
+    let width = plan.as_ref().map_or(prepared.n_jammed * prepared.n_at_a_time, |plan| plan.width);
     let shell = if is_over_blocks {
         Shell::over_blocks(ctx, function)?
     } else if is_resident {

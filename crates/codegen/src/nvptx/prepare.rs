@@ -33,33 +33,41 @@ pub(super) struct Target<'a> {
     pub fast_math: bool,
 }
 
+const UNROLL_OWN_ARRAYS: Step = Step {
+    run: |func, _| transform::unroll_own_arrays(func),
+    says: Says::Loop("is written out, so that the thread's own arrays are in registers"),
+};
+const SPLIT_AT_ZERO: Step = Step {
+    run: |func, _| transform::split_at_zero(func),
+    says: Says::Loop("runs apart where indices are negative, which count from an array's end"),
+};
+const MERGE_ARM_LOADS: Step = Step { run: |func, _| transform::merge_arm_loads(func), says: Says::Nothing };
+const FLATTEN_ARMS: Step = Step { run: |func, _| transform::flatten_arms(func), says: Says::Nothing };
+const BATCH_READS: Step = Step { run: batch_reads, says: Says::Loop("reads for several rounds at a time") };
+const WIDEN_INDICES: Step = Step { run: |func, _| transform::widen_indices(func), says: Says::Nothing };
+
 /// In this order. From `stage_reads` on a kernel over threads has ops over blocks: a GPU's threads are in such anyway.
 pub(super) const STEPS: [Step; 12] = [
-    Step {
-        run: |func, _| transform::unroll_own_arrays(func),
-        says: Says::Loop("is written out, so that the thread's own arrays are in registers"),
-    },
+    UNROLL_OWN_ARRAYS,
     Step {
         run: split_at_thread,
         says: Says::Loop("compares with the thread's index in the 256 rounds around it only"),
     },
-    Step {
-        run: |func, _| transform::split_at_zero(func),
-        says: Says::Loop("runs apart where indices are negative, which count from an array's end"),
-    },
-    Step { run: |func, _| transform::merge_arm_loads(func), says: Says::Nothing },
-    Step { run: |func, _| transform::flatten_arms(func), says: Says::Nothing },
+    SPLIT_AT_ZERO,
+    MERGE_ARM_LOADS,
+    FLATTEN_ARMS,
     Step { run: jam, says: Says::Jams },
     Step { run: stage_reads, says: Says::Loop("a warp reads for all of its threads, through shared memory") },
-    Step { run: batch_reads, says: Says::Loop("reads for several rounds at a time") },
-    Step { run: |func, _| transform::widen_indices(func), says: Says::Nothing },
+    BATCH_READS,
+    WIDEN_INDICES,
     Step { run: sum_in_blocks, says: Says::SumsInBlocks },
     Step { run: store_in_warps, says: Says::StoresInWarps },
     Step { run: sum_in_warps, says: Says::Nothing },
 ];
 
-/// In place of the others, for kernels whose sums are to be the same in every run.
-const SUM_IN_GRID: Step = Step { run: sum_in_grid, says: Says::SumsInBlocks };
+/// In place of those, for kernels whose sums are to be the same in every run: first what leaves a kernel over threads.
+pub(super) const BEFORE_SUMS_IN_GRID: [Step; 6] =
+    [UNROLL_OWN_ARRAYS, SPLIT_AT_ZERO, MERGE_ARM_LOADS, FLATTEN_ARMS, BATCH_READS, WIDEN_INDICES];
 
 /// The module for a GPU.
 pub(super) struct Prepared {
@@ -68,12 +76,15 @@ pub(super) struct Prepared {
     pub n_jammed: u32,
     /// Its blocks stay and take all threads of the launch in turn.
     pub is_resident: bool,
+    /// How many of those a thread of theirs takes at a time: blocks that would take fewer are not worth their start.
+    pub n_at_a_time: u32,
     /// Its blocks work on what its threads hold together.
     pub has_each: bool,
 }
 
 pub(super) fn prepare(module: &Module, kernel: FuncRef, options: &PtxOptions) -> Prepared {
-    let mut prepared = Prepared { module: module.clone(), n_jammed: 1, is_resident: false, has_each: false };
+    let mut prepared =
+        Prepared { module: module.clone(), n_jammed: 1, is_resident: false, n_at_a_time: 1, has_each: false };
     let target = Target { options, fast_math: module.fast_math };
     let func = prepared.module.funcs.get_mut(kernel.index()).filter(|func| !crate::x86::is_deep(func));
     let Some(func) = func else { return prepared };
@@ -81,8 +92,8 @@ pub(super) fn prepare(module: &Module, kernel: FuncRef, options: &PtxOptions) ->
         prepared.has_each = true;
         return prepared;
     }
-    if SUM_IN_GRID.apply(func, &target) {
-        prepared.is_resident = true;
+    if let Some(n_at_a_time) = sum_in_grid(func, &target) {
+        (prepared.is_resident, prepared.n_at_a_time) = (true, n_at_a_time);
         return prepared;
     }
     for step in &STEPS {
@@ -108,13 +119,17 @@ impl Step {
         if !(self.run)(func, target).0 {
             return false;
         }
-        // What one pass reveals another may use.
-        for _ in 0..2 {
-            if !transform::PASSES.into_iter().fold(false, |changed, (_, pass)| pass(func).0 | changed) {
-                break;
-            }
-        }
+        settle(func);
         true
+    }
+}
+
+/// What one pass reveals another may use.
+fn settle(func: &mut Function) {
+    for _ in 0..2 {
+        if !transform::PASSES.into_iter().fold(false, |changed, (_, pass)| pass(func).0 | changed) {
+            break;
+        }
     }
 }
 
@@ -143,9 +158,30 @@ fn batch_reads(func: &mut Function, target: &Target) -> Changed {
     transform::batch_reads(func, !target.fast_math && exact::is_checked(target.options.sm))
 }
 
-fn sum_in_grid(func: &mut Function, target: &Target) -> Changed {
-    let options = target.options;
-    if options.in_order { transform::sum_in_grid(func, options.rank, options.max_threads) } else { Changed(false) }
+/// Whether blocks add up what all threads add to one place, in order.
+pub(super) fn sums_in_grid(func: &Function, target: &Target) -> bool {
+    target.options.in_order && !transform::grid_sums(func).is_empty()
+}
+
+/// As `transform::sum_in_grid`. What launches give the kernel depends on whether it was such a one to begin with.
+fn sum_in_grid(func: &mut Function, target: &Target) -> Option<u32> {
+    let PtxOptions { rank, max_threads, .. } = *target.options;
+    if !sums_in_grid(func, target) {
+        return None;
+    }
+    let plain = func.clone();
+    for step in &BEFORE_SUMS_IN_GRID {
+        step.apply(func, target);
+    }
+    if transform::grid_sums(func) != transform::grid_sums(&plain) {
+        *func = plain;
+    }
+    let n_at_a_time = transform::sum_in_grid(func, rank, max_threads)?;
+    settle(func);
+    if transform::sum_integers_in_warps(func, rank).0 {
+        settle(func);
+    }
+    Some(n_at_a_time)
 }
 
 fn sum_in_blocks(func: &mut Function, target: &Target) -> Changed {

@@ -19,7 +19,7 @@ pub struct Shape {
     pub max_threads: u32,
     /// Threads take several indices along y and z, as far as the grid falls short.
     pub strided: bool,
-    /// Neighbors along x that one thread takes.
+    /// Neighbors along x that one thread takes, or as many of the launch's threads at a time.
     pub width: u32,
     /// It takes them where there are many threads only: [`Shape::is_wasted_on`].
     pub is_jammed: bool,
@@ -90,10 +90,11 @@ impl Shape {
         Some(Geometry { grid, block })
     }
 
-    /// No more blocks than run at a time.
+    /// No more blocks than run at a time, and no more than have something for each thread to do.
     fn resident(&self, extents: &[i64]) -> Option<Geometry> {
         let n_threads = extents.iter().try_fold(1i64, |n, &extent| n.checked_mul(extent)).filter(|&n| n > 0)?;
-        let n_blocks = (n_threads as u64).div_ceil(self.max_threads.into()).min(self.max_blocks.max(1).into());
+        let per_block = u64::from(self.max_threads) * u64::from(self.width);
+        let n_blocks = (n_threads as u64).div_ceil(per_block).min(self.max_blocks.max(1).into());
         Some(Geometry { grid: [n_blocks as u32, 1, 1], block: [self.max_threads, 1, 1] })
     }
 }
@@ -157,6 +158,9 @@ mod tests {
         assert_eq!(grid([1000, 1000, 1, 1]), Some(([1056, 1, 1], [256, 1, 1])));
         assert_eq!(grid([10, 100, 1, 1]), Some(([4, 1, 1], [256, 1, 1])));
         assert_eq!(grid([10, 0, 1, 1]), None);
+        let shape = Shape { width: 4, ..shape };
+        let found = shape.geometry(&[10, 500, 1, 1]).map(|Geometry { grid, block }| (grid, block));
+        assert_eq!(found, Some(([5, 1, 1], [256, 1, 1])));
     }
 
     #[test]

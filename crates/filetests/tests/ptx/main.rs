@@ -115,7 +115,7 @@ fn every_filetest_assembles() {
             let even = path.len() % 2 == 0;
             let (contiguous, aligned) = (even, even);
             let options = PtxOptions { sm, rank: 4, strided: even, contiguous, aligned, ..PtxOptions::default() };
-            let has_sums = !transform::grid_sums(module.func(*kernel), options.max_threads).is_empty();
+            let has_sums = !transform::grid_sums(module.func(*kernel)).is_empty();
             for in_order in [false, true].into_iter().filter(|&in_order| has_sums || !in_order) {
                 let options = PtxOptions { in_order, ..options };
                 let result = ptx::compile(module, *kernel, &options)

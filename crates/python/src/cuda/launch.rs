@@ -4,15 +4,16 @@
 //! the device; the launch's kernel, arguments and shape are kept until then.
 
 use super::grid_sums::GridSums;
-use super::summed::summed;
+use super::summed::{keeps_sums, summed};
 use super::{CudaStream, device, order, raised};
 use crate::block_fault::block_fault;
 use crate::bytes::Reach;
 use crate::fault::{Launched, fault_error};
 use crate::function::Kernel;
 use crate::launch::{Grid, Prepared};
+use crate::options::Order;
 use crate::pack::Signature;
-use crate::plan::{CudaKey, UnitKey, no_order};
+use crate::plan::{CudaKey, UnitKey};
 use crate::state::{self, VERIFIES};
 use crate::tape::{self, places::elements_may_overlap};
 use pipeline::{CudaCode, Unit};
@@ -29,15 +30,17 @@ pub(crate) struct CudaReady {
     pub(crate) code: Arc<CudaCode>,
     /// Which arrays its blocks sum up: `CudaKey::summed`.
     summed: u64,
-    /// Bytes of what its blocks keep of each sum, where the sums are the same in every run.
-    kept: Vec<u64>,
+    order: Order,
+    /// Whether its blocks keep what all threads add up: `CudaKey::in_grid`.
+    in_grid: bool,
     /// The kernel's name, kept for good: messages may need it when the kernel is gone.
     name: &'static String,
 }
 
 impl CudaReady {
-    pub(crate) fn new(kernel: &Kernel, unit: Arc<Unit>, code: Arc<CudaCode>, summed: u64, kept: Vec<u64>) -> CudaReady {
-        CudaReady { unit, code, summed, kept, name: Box::leak(Box::new(kernel.name.clone())) }
+    pub(crate) fn new(kernel: &Kernel, unit: Arc<Unit>, code: Arc<CudaCode>, order: Order, key: CudaKey) -> CudaReady {
+        let CudaKey { summed, in_grid, .. } = key;
+        CudaReady { unit, code, summed, order, in_grid, name: Box::leak(Box::new(kernel.name.clone())) }
     }
 
     /// Whether a launch needs no other code.
@@ -46,8 +49,10 @@ impl CudaReady {
         let device = self.code.kernel.device();
         let n_multiprocessors = device.properties.n_multiprocessors;
         let shape = &self.code.shape;
-        let sums =
-            self.unit.summary().summed.is_empty() || summed(&self.unit, signature, words, grid, device) == self.summed;
+        let sums = keeps_sums(&self.unit, self.order, words) == self.in_grid
+            && (self.in_grid
+                || self.unit.summary().summed.is_empty()
+                || summed(&self.unit, signature, words, grid, device) == self.summed);
         sums && !shape.is_wasted_on(grid.n_threads, n_multiprocessors) && shape.geometry(&grid.bounds.extents).is_some()
     }
 
@@ -64,7 +69,7 @@ pub(crate) struct Queue {
     /// Whether we made it and no graph is captured from it.
     pub(crate) is_plain: bool,
     /// Whether the device's own stream must wait for it.
-    is_borrowed: bool,
+    pub(crate) is_borrowed: bool,
 }
 
 impl Queue {
@@ -112,8 +117,12 @@ impl Prepared<'_, '_> {
         let layout = self.signature.layout(self.words, Reach::Cuda(ordinal));
         let has_few_threads = pipeline::has_few_threads(self.grid.n_threads, device.properties.n_multiprocessors);
         let unit = self.signature.variants.unit(self.kernel, &self.signature.types, key)?;
-        let summed = summed(&unit, self.signature, self.words, &self.grid, device);
-        let mut cuda = CudaKey { block: self.block, has_few_threads, summed, ..CudaKey::usual(ordinal, layout) };
+        let in_grid = keeps_sums(&unit, key.options.order, self.words);
+        let summed = if in_grid { 0 } else { summed(&unit, self.signature, self.words, &self.grid, device) };
+        let usual = CudaKey::usual(ordinal, layout);
+        // Blocks that keep sums are as many as there is work for.
+        let mut cuda =
+            CudaKey { block: self.block, has_few_threads: has_few_threads && !in_grid, summed, in_grid, ..usual };
         let code =
             |cuda| self.signature.variants.cuda_code(self.kernel, &self.signature.types, key, cuda, self.options);
         let mut ready = code(cuda)?;
@@ -155,26 +164,17 @@ pub(crate) fn submit(
         true => note_pending(py, ready, signature, words, grid.rank, None, queue)?,
         false => 0,
     };
-    let sums = match &ready.kept[..] {
-        [] => None,
-        // SAFETY: the arguments were packed for this code.
-        _ if ready
-            .unit
-            .summary()
-            .sums
-            .as_ref()
-            .is_some_and(|sums| !unsafe { sums.are_apart(words.as_ptr().cast()) }) =>
-        {
-            return Err(no_order(ready.name));
-        }
-        sizes => Some(GridSums::new(words, sizes, shape.grid[0], queue).map_err(raised)?),
+    let sizes = &ready.unit.summary().grid_sums;
+    let sums = match ready.in_grid {
+        true => Some(GridSums::new(words, sizes, shape.grid[0], queue).map_err(raised)?),
+        false => None,
     };
     let args = sums.as_ref().map_or(words, |sums| &sums.words);
     let given = Given { args, bounds: &grid.bounds.extents, fault };
     // SAFETY: the arguments were packed for the signature that this code was compiled for. The memory that they point
     // to is freed in the order of streams, after the launch.
     let result = unsafe {
-        if queue.is_plain && sums.is_none() {
+        if queue.is_plain {
             code.kernel.launch_again(queue.stream, &shape, &given)
         } else {
             code.kernel.launch(queue.stream, &shape, &given)

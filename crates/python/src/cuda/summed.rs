@@ -1,9 +1,19 @@
-//! Which arrays of a launch blocks may sum up in shared memory: see `pipeline::summed`.
+//! What of a launch blocks may sum up: small arrays, in shared memory (`pipeline::summed`), and what all threads add to.
 
 use crate::launch::Grid;
+use crate::options::Order;
 use crate::pack::Signature;
 use pipeline::{GivenArray, Unit};
+use runtime::Sums;
 use runtime_cuda::Device;
+
+/// Whether blocks keep what all threads of the launch add up, until the last of them is done.
+pub(crate) fn keeps_sums(unit: &Unit, order: Order, words: &[u64]) -> bool {
+    // SAFETY: the arguments were packed for this kernel.
+    let are_apart = |sums: &Sums| unsafe { sums.are_apart(words.as_ptr().cast()) };
+    let summary = unit.summary();
+    order != Order::Free && !summary.grid_sums.is_empty() && summary.sums.as_ref().is_some_and(are_apart)
+}
 
 /// A bit each, by number of the parameter.
 pub(crate) fn summed(unit: &Unit, signature: &Signature, words: &[u64], grid: &Grid, device: &Device) -> u64 {

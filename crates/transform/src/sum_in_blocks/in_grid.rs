@@ -1,29 +1,35 @@
 //! Sums that all threads of a launch add to, in an order that depends on the launch alone, for GPUs.
 //!
-//! In: a kernel over threads, and the rank of its launches. Out: the same for blocks that are there all the time, with ops
-//! over blocks, and more parameters: for each of `analysis::LaunchSums` an array with an element for each block, and in the
-//! end an array with one u32, zero. Each thread adds to an element of shared memory of its own; a block adds up its threads'
-//! and leaves that in the array; the block that comes last adds up all of them and adds that to the place.
+//! In: a kernel over threads, and the rank of its launches. Out: the same for blocks that are there all the time, of whole
+//! warps, with ops over blocks, and more parameters: for each of `analysis::LaunchSums` an array with an element for each
+//! block, and in the end an array with one u32, zero before and after. Each thread adds to a number of its own; a block adds up
+//! its threads' in warps and leaves that in the array; the block that comes last adds up all of them and adds that to the
+//! place. A block that is alone does so at once.
 //!
 //! ```text
-//! v3: f32 = atomic add v1[v2], v0    ->    t = shared_array, -0 in each; for i = this thread to all threads step the grid
-//!                                            { t[thread] = t[thread] + v0 }
-//!                                          barrier; p[block] = t[0] + t[1] + …; fence; n = atomic add ticket[0], 1
-//!                                          in the block with the last n: atomic add v1[v2], p[0] + p[1] + …
+//! v3: f32 = atomic add v1[v2], v0    ->    t = -0; for i = this thread to all threads step the grid { t = t + v0 }
+//!                                          p[block] = t of all threads; fence; n = atomic add ticket[0], 1
+//!                                          in the block with the last n: t = p[thread] + p[thread + threads] + …;
+//!                                          atomic add v1[v2], t of all threads; ticket[0] = 0
 //! ```
 //!
 //! Legal where the arrays with sums share memory with no other of the launch.
 
+use super::at_a_time;
 use super::emit::{Emit, position};
-use crate::Changed;
+use crate::exits::all;
+use crate::sum_in_warps::in_warp;
 use crate::unify_returns;
 use analysis::LaunchSums;
 use diagnostics::Span;
 use ir::op::FenceScope;
 use ir::{AtomicOp, Attr, Builder, Function, Inst, InstId, Op, Param, PathElem, RegionId, Scalar, Type, Value};
 
-/// Bytes of shared memory that a block has for its sums.
-const MAX_BYTES: u64 = 32 << 10;
+/// Scalars that a kernel's sums may have: each takes ten shuffles, and registers all the time.
+const MAX_SCALARS: usize = 32;
+
+/// Threads of a warp, and most warps of a block.
+const WARP: u32 = 32;
 
 /// One of the sums.
 struct GridSum {
@@ -32,56 +38,73 @@ struct GridSum {
     array: Value,
     place: Vec<Value>,
     path: Box<[PathElem]>,
-    /// An element for each thread of a block, and one for each block.
+    /// The thread's own, an element for each warp of the block, and one for each block.
     own: Value,
+    of_warps: Value,
     kept: Value,
 }
 
-/// The types of the elements that each block of `n_threads` keeps, one of each sum; none where blocks cannot add up the
-/// kernel's sums so.
-pub fn grid_sums(func: &Function, n_threads: u32) -> Vec<Type> {
+/// The types of the elements that each block keeps, one of each sum; none where blocks cannot add up the kernel's sums so.
+pub fn grid_sums(func: &Function) -> Vec<Type> {
     let sums = LaunchSums::of(func);
-    let sites = sites(func, &sums);
-    let types: Vec<Type> = sites.iter().filter_map(|ids| Some(func.ty(func.inst(*ids.first()?).result()))).collect();
-    if types.iter().map(|ty| ty.size()).sum::<u64>() * u64::from(n_threads) > MAX_BYTES || !super::may_sum(func) {
+    if sums.sums.is_empty() || !super::may_sum(func) {
         return Vec::new();
     }
-    types
+    let sites = sites(func, &sums);
+    let types: Vec<Type> = sites.iter().filter_map(|ids| Some(func.ty(func.inst(*ids.first()?).result()))).collect();
+    if types.iter().map(|ty| ty.n_leaves()).sum::<usize>() > MAX_SCALARS { Vec::new() } else { types }
 }
 
-/// For blocks of `n_threads`.
-pub fn sum_in_grid(func: &mut Function, rank: u32, n_threads: u32) -> Changed {
-    let types = grid_sums(func, n_threads);
-    if types.is_empty() {
-        return Changed(false);
+/// For blocks of `n_threads`, a multiple of 32. Says how many of the launch's threads each of theirs takes at a time; none
+/// where the kernel is left as it is.
+pub fn sum_in_grid(func: &mut Function, rank: u32, n_threads: u32) -> Option<u32> {
+    let types = grid_sums(func);
+    if types.is_empty() || !n_threads.is_multiple_of(WARP) {
+        return None;
     }
     let _ = unify_returns(func);
     if func.terminator(func.body).is_none_or(|end| func.inst(end).op != Op::Return) {
-        return Changed(false);
+        return None;
     }
+    let insts = all(func, func.body, |_| true);
+    let n_at_a_time = at_a_time(func, &insts);
     let sites = sites(func, &LaunchSums::of(func));
     let thread = func.add_inst(Op::ThreadIndex, &[], Attr::Index(0), &[], &[Type::i64()], Span::NONE);
     let mut first = vec![thread];
     let mut sums = Vec::new();
     for (ids, &ty) in sites.iter().zip(&types) {
-        let extents = Attr::Extents([n_threads.into()].into());
-        let own = func.add_inst(Op::SharedArray, &[], extents, &[], &[Type::array(ty, 1)], Span::NONE);
-        first.push(own);
+        let mut array = |op: Op, n: u32| {
+            let made = func.add_inst(op, &[], Attr::Extents([n.into()].into()), &[], &[Type::array(ty, 1)], Span::NONE);
+            first.push(made);
+            func.inst(made).result()
+        };
+        let (own, of_warps) = (array(Op::LocalArray, 1), array(Op::SharedArray, n_threads / WARP));
         let inst = func.inst(ids[0]).clone();
-        let (own, kept) = (func.inst(own).result(), parameter(func, "kept", ty));
+        let kept = parameter(func, "kept", ty);
         let place = inst.operands[1..inst.operands.len() - 1].to_vec();
-        sums.push(GridSum { ty, array: inst.operands[0], place, path: inst.path().into(), own, kept });
+        sums.push(GridSum { ty, array: inst.operands[0], place, path: inst.path().into(), own, of_warps, kept });
     }
     let ticket = parameter(func, "ticket", Type::scalar(Scalar::U32));
     let thread = func.inst(thread).result();
-    for (ids, sum) in sites.iter().zip(&sums) {
-        add_to_own(func, ids, sum.own, thread);
-    }
-    let emit = Emit::new(func, rank.max(1), &[]);
+    let mut emit = Emit::new(func, rank.max(1), &[]);
     let body = emit.b.region();
     emit.b.func.regions[body.index()].insts.extend(first);
-    Grid { emit, thread, ticket }.kernel(&sums);
-    Changed(true)
+    let zero = emit.number(0);
+    for (ids, sum) in sites.iter().zip(&sums) {
+        for id in ids {
+            // Still an atomic, which stays behind what is read for several threads at a time.
+            let inst = &mut emit.b.func.insts[id.index()];
+            let value = inst.operands[inst.operands.len() - 1];
+            inst.operands = [sum.own, zero, value].into_iter().collect();
+            if let Attr::Atomic(op, _) = inst.attr {
+                inst.attr = Attr::Atomic(op, [].into());
+            }
+        }
+    }
+    Grid { emit, thread, zero, ticket, n_threads }.kernel(&sums, n_at_a_time);
+    let owns: Vec<Value> = sums.iter().map(|sum| sum.own).collect();
+    add_to_own(func, &owns);
+    Some(n_at_a_time as u32)
 }
 
 /// The instructions that add to each sum.
@@ -101,23 +124,24 @@ fn parameter(func: &mut Function, name: &str, elem: Type) -> Value {
     func.add_region_param(func.body, ty)
 }
 
-/// An atomic addition becomes one to the thread's own element, which nobody else touches.
-fn add_to_own(func: &mut Function, ids: &[InstId], own: Value, thread: Value) {
+/// Atomic additions to what nobody else touches become plain ones.
+fn add_to_own(func: &mut Function, owns: &[Value]) {
     for region in 0..func.regions.len() {
         let insts = std::mem::take(&mut func.regions[region].insts);
         for id in insts {
-            if !ids.contains(&id) {
+            let Inst { op, operands, attr, span, .. } = func.inst(id).clone();
+            if op != Op::Atomic || !owns.contains(&operands[0]) {
                 func.regions[region].insts.push(id);
                 continue;
             }
-            let Inst { operands, attr, span, .. } = func.inst(id).clone();
+            let (own, place, part) = (operands[0], operands[1], operands[2]);
             let mut b = Builder::new(func);
             b.span = span;
             b.enter(RegionId(region as u32));
-            let old = b.load(own, &[thread], &[], &[]);
+            let old = b.load(own, &[place], &[], &[]);
             let is_sub = matches!(attr, Attr::Atomic(AtomicOp::Sub, _));
-            let new = b.binary(if is_sub { Op::Sub } else { Op::Add }, old, operands[operands.len() - 1]);
-            b.store(own, &[thread], &[], &[], new);
+            let new = b.binary(if is_sub { Op::Sub } else { Op::Add }, old, part);
+            b.store(own, &[place], &[], &[], new);
         }
     }
 }
@@ -125,90 +149,127 @@ fn add_to_own(func: &mut Function, ids: &[InstId], own: Value, thread: Value) {
 struct Grid<'f> {
     emit: Emit<'f>,
     thread: Value,
+    zero: Value,
     ticket: Value,
+    n_threads: u32,
 }
 
 impl Grid<'_> {
-    fn kernel(mut self, sums: &[GridSum]) {
-        let thread = self.thread;
-        let n_threads = position(&mut self.emit.b, Op::BlockExtent, 0);
+    fn kernel(mut self, sums: &[GridSum], n_at_a_time: usize) {
+        let (thread, zero) = (self.thread, self.zero);
+        let n_threads = self.emit.number(self.n_threads.into());
         let (block, n_blocks) =
             (position(&mut self.emit.b, Op::BlockIndex, 0), position(&mut self.emit.b, Op::GridExtent, 0));
         let is_last = self.emit.b.push1(Op::SharedArray, &[], Attr::Extents([1].into()), Type::array(Type::i32(), 1));
+        let one = self.emit.number(1);
+        let is_alone = self.emit.b.compare(Op::Eq, n_blocks, one);
+        let is_one_of_many = self.emit.b.compare(Op::Ne, n_blocks, one);
         self.start(sums);
-        self.emit.threads(thread, n_threads, 1);
-        self.add_up_block(sums, n_threads);
-        let (zero, one) = (self.emit.number(0), self.emit.b.int(Scalar::U32, 1));
-        self.alone(|grid| {
-            for sum in sums {
-                let part = grid.emit.b.load(sum.own, &[zero], &[], &[]);
-                grid.emit.b.store(sum.kept, &[block], &[], &[], part);
-            }
-            grid.fence();
-            let before = grid.emit.b.atomic(AtomicOp::Add, grid.ticket, &[zero], &[], &[], one);
-            let after = grid.emit.b.binary(Op::Add, before, one);
-            let after = grid.emit.b.cast(after, Scalar::I64);
-            let comes_last = grid.emit.b.compare(Op::Eq, after, n_blocks);
-            let comes_last = grid.emit.b.cast(comes_last, Scalar::I32);
-            grid.emit.b.store(is_last, &[zero], &[], &[], comes_last);
-            grid.fence();
+        self.emit.threads(thread, n_threads, n_at_a_time);
+        self.add_up_block(sums);
+        self.by_first(|grid| {
+            let none = grid.emit.b.int(Scalar::I32, 0);
+            grid.emit.b.store(is_last, &[zero], &[], &[], none);
+            grid.only_if(is_alone, |grid| sums.iter().for_each(|sum| grid.add_to_place(sum)));
+            grid.only_if(is_one_of_many, |grid| grid.keep(sums, block, n_blocks, is_last));
         });
         self.barrier();
         // In all other blocks the loop has no rounds: every thread comes to every barrier.
         let comes_last = self.emit.b.load(is_last, &[zero], &[], &[]);
+        let none = self.emit.b.int(Scalar::I32, 0);
+        let resets = self.emit.b.compare(Op::Ne, comes_last, none);
         let comes_last = self.emit.b.cast(comes_last, Scalar::I64);
         let n_kept = self.emit.b.binary(Op::Mul, comes_last, n_blocks);
         self.start(sums);
         self.emit.walk(thread, n_kept, n_threads, |emit, at| {
             for sum in sums {
                 let part = emit.b.load(sum.kept, &[at], &[], &[]);
-                add(emit, sum, thread, part);
+                let old = emit.b.load(sum.own, &[zero], &[], &[]);
+                let new = emit.b.binary(Op::Add, old, part);
+                emit.b.store(sum.own, &[zero], &[], &[], new);
             }
         });
-        self.add_up_block(sums, n_threads);
-        self.alone(|grid| sums.iter().for_each(|sum| grid.add_to_place(sum)));
+        self.add_up_block(sums);
+        self.by_first(|grid| {
+            sums.iter().for_each(|sum| grid.add_to_place(sum));
+            grid.only_if(resets, |grid| {
+                let none = grid.emit.b.int(Scalar::U32, 0);
+                grid.emit.b.store(grid.ticket, &[zero], &[], &[], none);
+            });
+        });
         self.emit.b.ret(&[]);
     }
 
-    /// -0 in the thread's own elements: it changes no sum.
+    /// -0 in the thread's own number: it changes no sum.
     fn start(&mut self, sums: &[GridSum]) {
         for sum in sums {
             let none = none(&mut self.emit, sum.ty);
-            self.emit.b.store(sum.own, &[self.thread], &[], &[], none);
+            self.emit.b.store(sum.own, &[self.zero], &[], &[], none);
         }
     }
 
-    /// Leaves the sum of all threads' elements in the first: every 32nd by each of 32 threads, then those by one.
-    fn add_up_block(&mut self, sums: &[GridSum], n_threads: Value) {
-        let (thread, width) = (self.thread, self.emit.number(32));
-        let one = self.emit.number(1);
-        self.barrier();
-        let second = self.emit.b.binary(Op::Add, thread, width);
-        let is_first = self.emit.b.compare(Op::Lt, thread, width);
-        let n = self.emit.number(0);
-        let n = self.emit.b.select(is_first, n_threads, n);
-        self.gather(sums, second, n, width);
-        self.barrier();
-        let n = self.emit.b.binary(Op::Min, n_threads, width);
-        self.alone(|grid| grid.gather(sums, one, n, one));
-        self.barrier();
-    }
-
-    /// Adds the elements from `first` on to the thread's own.
-    fn gather(&mut self, sums: &[GridSum], first: Value, end: Value, step: Value) {
-        let thread = self.thread;
-        self.emit.walk(first, end, step, |emit, at| {
+    /// Leaves the sum of all threads' own numbers in that of the first: each warp's sum, then that of the warps.
+    fn add_up_block(&mut self, sums: &[GridSum]) {
+        let (thread, zero) = (self.thread, self.zero);
+        let [width, n_warps] = [WARP, self.n_threads / WARP].map(|n| self.emit.number(n.into()));
+        let (warp, lane) = (self.emit.b.binary(Op::Div, thread, width), self.emit.b.binary(Op::Rem, thread, width));
+        let is_first_lane = self.emit.b.compare(Op::Eq, lane, zero);
+        self.add_up_warp(sums);
+        self.only_if(is_first_lane, |grid| {
             for sum in sums {
-                let part = emit.b.load(sum.own, &[at], &[], &[]);
-                add(emit, sum, thread, part);
+                let total = grid.emit.b.load(sum.own, &[zero], &[], &[]);
+                grid.emit.b.store(sum.of_warps, &[warp], &[], &[], total);
             }
+        });
+        self.barrier();
+        let is_first_warp = self.emit.b.compare(Op::Lt, thread, width);
+        let has_part = self.emit.b.compare(Op::Lt, thread, n_warps);
+        self.only_if(is_first_warp, |grid| {
+            grid.start(sums);
+            grid.only_if(has_part, |grid| {
+                for sum in sums {
+                    let part = grid.emit.b.load(sum.of_warps, &[thread], &[], &[]);
+                    grid.emit.b.store(sum.own, &[zero], &[], &[], part);
+                }
+            });
+            grid.add_up_warp(sums);
         });
     }
 
-    /// What the first thread of the block does.
-    fn alone(&mut self, fill: impl FnOnce(&mut Self)) {
-        let zero = self.emit.number(0);
-        let is_first = self.emit.b.compare(Op::Eq, self.thread, zero);
+    fn add_up_warp(&mut self, sums: &[GridSum]) {
+        let all_lanes = self.emit.b.int(Scalar::U32, u32::MAX.into());
+        for sum in sums {
+            let part = self.emit.b.load(sum.own, &[self.zero], &[], &[]);
+            let total = in_warp(&mut self.emit.b, Op::Add, part, all_lanes);
+            self.emit.b.store(sum.own, &[self.zero], &[], &[], total);
+        }
+    }
+
+    /// What the first thread of a block does where there are others: it leaves the block's sums, and notes whether it is
+    /// the last to do so.
+    fn keep(&mut self, sums: &[GridSum], block: Value, n_blocks: Value, is_last: Value) {
+        let zero = self.zero;
+        for sum in sums {
+            let part = self.emit.b.load(sum.own, &[zero], &[], &[]);
+            self.emit.b.store(sum.kept, &[block], &[], &[], part);
+        }
+        self.fence();
+        let one = self.emit.b.int(Scalar::U32, 1);
+        let before = self.emit.b.atomic(AtomicOp::Add, self.ticket, &[zero], &[], &[], one);
+        let after = self.emit.b.binary(Op::Add, before, one);
+        let after = self.emit.b.cast(after, Scalar::I64);
+        let comes_last = self.emit.b.compare(Op::Eq, after, n_blocks);
+        let comes_last = self.emit.b.cast(comes_last, Scalar::I32);
+        self.emit.b.store(is_last, &[zero], &[], &[], comes_last);
+        self.fence();
+    }
+
+    fn by_first(&mut self, fill: impl FnOnce(&mut Self)) {
+        let is_first = self.emit.b.compare(Op::Eq, self.thread, self.zero);
+        self.only_if(is_first, fill);
+    }
+
+    fn only_if(&mut self, condition: Value, fill: impl FnOnce(&mut Self)) {
         let (then, other) = (self.emit.b.func.add_region(&[]), self.emit.b.func.add_region(&[]));
         let around = self.emit.b.enter(then);
         fill(self);
@@ -216,13 +277,12 @@ impl Grid<'_> {
         self.emit.b.enter(other);
         self.emit.b.yield_(&[]);
         self.emit.b.enter(around);
-        self.emit.b.push(Op::If, &[is_first], Attr::None, &[then, other], &[]);
+        self.emit.b.push(Op::If, &[condition], Attr::None, &[then, other], &[]);
     }
 
     /// What nothing was added to stays as it is; its place may not be there.
     fn add_to_place(&mut self, sum: &GridSum) {
-        let zero = self.emit.number(0);
-        let total = self.emit.b.load(sum.own, &[zero], &[], &[]);
+        let total = self.emit.b.load(sum.own, &[self.zero], &[], &[]);
         let none = none(&mut self.emit, sum.ty);
         let parts = |emit: &mut Emit<'_>, value: Value| match sum.ty.is_composite() {
             true => (0..sum.ty.n_components() as u32).map(|index| emit.b.extract(value, index)).collect(),
@@ -252,12 +312,6 @@ impl Grid<'_> {
     fn fence(&mut self) {
         self.emit.b.push(Op::Fence, &[], Attr::Scope(FenceScope::Device), &[], &[]);
     }
-}
-
-fn add(emit: &mut Emit<'_>, sum: &GridSum, thread: Value, part: Value) {
-    let old = emit.b.load(sum.own, &[thread], &[], &[]);
-    let new = emit.b.binary(Op::Add, old, part);
-    emit.b.store(sum.own, &[thread], &[], &[], new);
 }
 
 fn none(emit: &mut Emit<'_>, ty: Type) -> Value {
