@@ -28,8 +28,8 @@ from gridstride._module import Module as Module
 from gridstride._module import force_load as force_load
 from gridstride._module import get_module as get_module
 
-# What of atomics' results is the same in every run, as the compiler names it: nothing that depends on the order of threads;
-# also sums that all threads add to; everything.
+# What of atomics' results is the same in every run, as the compiler names it: nothing that depends on the order of the
+# threads; also sums that all threads add to; everything.
 _FREE, _SUMS, IN_ORDER = 0, 1, 2
 _ORDER = {
     config.DeterministicMode.NOT_GUARANTEED: _FREE,

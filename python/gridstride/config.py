@@ -19,7 +19,7 @@ from gridstride import _native
 class DeterministicMode(enum.IntEnum):
     """Whether atomic operations on floats give the same bits in every run.
 
-    `SUMS`, which Warp has not: sums that all threads of a launch add to do; other places that several threads add to do not.
+    `SUMS`, which Warp has not: sums that all threads of a launch add to do, other places that several add to do not.
     """
 
     NOT_GUARANTEED = 0
@@ -77,9 +77,9 @@ compile_time_trace: bool = False
 cpu_compiler_flags: str | None = None
 cuda_output: str | None = None
 deterministic: DeterministicMode = DeterministicMode.SUMS
-"""What atomics leave that is the same in every run. `SUMS`: sums that all threads of a launch add to. `NOT_GUARANTEED`: those
-on the CPU only. `RUN_TO_RUN` and `GPU_TO_GPU`: everything; kernels whose atomics depend on the order of the threads run
-in order on one core of the CPU, and are refused on a GPU."""
+"""What atomics leave that is the same in every run. `SUMS`: sums that all threads of a launch add to. `NOT_GUARANTEED`:
+those on the CPU only. `RUN_TO_RUN` and `GPU_TO_GPU`: everything; kernels whose atomics depend on the order of the
+threads run in order on one core of the CPU, and are refused on a GPU."""
 deterministic_debug: bool = False
 deterministic_max_records: int | None = None
 enable_graph_capture_module_load_by_default: bool = True

@@ -115,6 +115,13 @@ def launch(found: _native.Kernel, dim: Any, args: Sequence[Any]) -> None:
     _native.launch(found, dim, args, None, device, False, options())
 
 
+def launch_blocks(found: Dispatcher, grid: Any, threads: int, args: Sequence[Any]) -> None:
+    """Runs a kernel over thread blocks on the device that launches run on."""
+    device = _devices._launch_device or _devices.launch_device()
+    (made,) = found._make_kernels()
+    _native.launch_blocks(made, grid, threads, args, 0, device, found._compile_options())
+
+
 def number(value: Any, dtype: np.dtype[Any]) -> Any:
     """A host's number as a kernel's argument. Raises `OverflowError` for an int that the dtype does not hold."""
     if dtype.kind == "c":

@@ -9,7 +9,18 @@ from typing import Any
 import numpy as np
 
 from gridstride import _native
-from gridstride.cupy import _array, _creation, _elementwise, _interop, _layout, _memory, _reductions, _shapes, _ufuncs
+from gridstride.cupy import (
+    _array,
+    _creation,
+    _elementwise,
+    _interop,
+    _layout,
+    _memory,
+    _products,
+    _reductions,
+    _shapes,
+    _ufuncs,
+)
 from gridstride.numba.cuda import _devices
 
 _PRODUCT = """
@@ -65,8 +76,7 @@ def matmul(x1: Any, x2: Any, out: Any = None, *, dtype: Any = None, **_: Any) ->
         left, right = (
             _shapes.broadcast_to(one, (*lead, *one._shape[-2:])).reshape(n, *one._shape[-2:]) for one in (a, b)
         )
-        whole = made.reshape(n, *made._shape[-2:])
-        _elementwise.launch(_product_kernel(wanted), whole._shape, [left, right, whole, a._shape[-1]])
+        _multiply(left, right, made.reshape(n, *made._shape[-2:]))
     if row:
         made = made[..., 0, :]
     if column:
@@ -75,6 +85,26 @@ def matmul(x1: Any, x2: Any, out: Any = None, *, dtype: Any = None, **_: Any) ->
         _creation.copyto(out, made)
         return out
     return made
+
+
+def _multiply(left: Any, right: Any, out: Any) -> None:
+    """Products of matrices one by one, on a GPU."""
+    n, rows, columns = out._shape
+    if columns == 1:
+        _add_up(left * right.transpose(0, 2, 1), 2, out.reshape(n, rows))
+    elif rows == 1:
+        _add_up(left.transpose(0, 2, 1) * right, 1, out.reshape(n, columns))
+    elif out._dtype.kind == "c" or not left._shape[2]:
+        _elementwise.launch(_product_kernel(out._dtype), out._shape, [left, right, out, left._shape[2]])
+    else:
+        _products.multiply(left, right, out)
+
+
+def _add_up(products: Any, axis: int, out: Any) -> None:
+    if out._dtype.kind == "b":
+        _reductions.any(products, axis, out=out)
+    else:
+        _reductions.sum(products, axis, dtype=out._dtype, out=out)
 
 
 def dot(a: Any, b: Any, out: Any = None) -> Any:

@@ -7,7 +7,7 @@ import pytest
 
 import gridstride as wp
 import gridstride.cupy as cp
-from gridstride.cupy import _elementwise, _linalg, _sorting, linalg
+from gridstride.cupy import _elementwise, _linalg, _products, _sorting, linalg
 
 RNG = np.random.default_rng(0)
 M, N, V = RNG.random((5, 6)), RNG.random((6, 4)), RNG.normal(size=200)
@@ -217,6 +217,19 @@ def test_the_products_and_eliminations_of_gpus():
     x, det = linalg._eliminated(cp.asarray(stacked), cp.asarray(np.stack([np.eye(5)] * 2)))
     check(x, np.linalg.inv(stacked))
     check(det, np.linalg.det(stacked))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int32, np.uint64, bool], ids=str)
+@pytest.mark.parametrize("shape", [(1, 1, 1), (130, 70, 33), (128, 128, 16), (5, 300, 4)], ids=str)
+def test_products_of_large_matrices_on_gpus(dtype, shape):
+    rows, columns, depth = shape
+    a = RNG.integers(0, 4, (2, rows, depth)).astype(dtype)
+    b = RNG.integers(0, 4, (2, columns, depth)).astype(dtype).transpose(0, 2, 1)
+    out = cp.empty((2, rows, columns), dtype)
+    _linalg._multiply(cp.asarray(a), cp.asarray(b), out)
+    check(out, np.matmul(a, b))
+    _products.multiply(cp.asarray(a), cp.asarray(b), out)
+    check(out, np.matmul(a, b))
 
 
 def test_singular_and_not_square():
