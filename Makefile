@@ -74,7 +74,7 @@ conformance-quick: dev
 	$(BIN)/python tests/conformance/run.py --quick
 
 # Gridstride on the CPU beside C and what is installed of Warp, Numba, Taichi and NumPy: figures and ratios. SUITE=untuned
-# for kernels that nobody tuned the compiler for.
+# or everyday for kernels that nobody tuned the compiler for.
 SUITE ?= run
 bench-cpu: dev
 	$(BIN)/python benches/cpu/$(SUITE).py $(BENCH)

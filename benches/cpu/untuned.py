@@ -33,6 +33,8 @@ class Work:
     out: str
     # Rows of the result that are compared.
     rows: int | None = None
+    # C's size is an int.
+    is_size_short: bool = False
 
 
 def rng():
@@ -245,7 +247,7 @@ WORKS = [
         "mandelbrot", "Mpixels/s", MPIXELS, SQUARE, count_pixels, ["count", SIDE, MOST], SIDE, mandelbrot, "count", 64
     ),
     Work("warp", "Mpixels/s", MPIXELS, SQUARE, image(), ["image", "out", SIDE, *TURN], SIDE, bilinear, "out"),
-    Work("fdtd", "Mcells/s", 1e-6 * GRID**3, CUBE, fields, FDTD_ARGUMENTS, GRID, electric, "ex"),
+    Work("fdtd", "Mcells/s", 1e-6 * GRID**3, CUBE, fields, FDTD_ARGUMENTS, GRID, electric, "ex", None, True),
     Work("springs", "M/s", 1e-6 * N_SPRINGS, N_SPRINGS, cloth, SPRING_ARGUMENTS, N_SPRINGS, forces, "force"),
     Work("rotations", "M/s", 1.0, N_QUATERNIONS, quaternions, ["q", "omega", STEP], N_QUATERNIONS, rotated, "q"),
     Work("histogram", "M/s", 10.0, N_SAMPLES, samples, ["x", "count", BINS], N_SAMPLES, counts, "count"),
@@ -278,11 +280,13 @@ BY_NAME = {work.name: work for work in WORKS}
 
 
 class C:
-    def __init__(self):
-        self.library = build(source="untuned.c")
+    """A text in C by way of a library; `works` by name."""
+
+    def __init__(self, source="untuned.c", works=BY_NAME):
+        self.library, self.works = build(source=source), works
 
     def prepare(self, name, data):
-        work, d = BY_NAME[name], {key: aligned(array) for key, array in data.items()}
+        work, d = self.works[name], {key: aligned(array) for key, array in data.items()}
 
         def argument(value):
             if isinstance(value, str):
@@ -291,20 +295,20 @@ class C:
 
         # Where the extent is the kernel's own argument, C has it in front.
         own = [value for value in work.arguments if not (value == work.size and isinstance(value, int))]
-        size = ctypes.c_int(work.size) if name == "fdtd" else ctypes.c_long(work.size)
+        size = ctypes.c_int(work.size) if work.is_size_short else ctypes.c_long(work.size)
         arguments = [size, *map(argument, own)]
         function = getattr(self.library, name)
         return lambda: function(*arguments), lambda key: d[key]
 
 
 class Text:
-    """untuned_text.py by way of one package."""
+    """A text in the style of Warp by way of one package."""
 
-    def __init__(self, package):
-        self.text = run.warp_style(package, False, "untuned_text.py")
+    def __init__(self, package, file="untuned_text.py", works=BY_NAME):
+        self.text, self.works = run.warp_style(package, False, file), works
 
     def prepare(self, name, data):
-        return self.text.prepare(BY_NAME[name], data)
+        return self.text.prepare(self.works[name], data)
 
 
 def check(work, data, got, name):
@@ -314,11 +318,14 @@ def check(work, data, got, name):
         raise SystemExit(f"{name} computes {work.name} wrong: off by {error:.3g}")
 
 
-CONTENDERS = {
-    "C": (C, None),
-    "Gridstride": (lambda: Text("gridstride"), None),
-    "Warp": (lambda: Text("warp"), None),
-}
+def contenders(file, works):
+    """C, Gridstride and Warp for `file`.c and `file`_text.py."""
+    return {
+        "C": (lambda: C(f"{file}.c", works), None),
+        "Gridstride": (lambda: Text("gridstride", f"{file}_text.py", works), None),
+        "Warp": (lambda: Text("warp", f"{file}_text.py", works), None),
+    }
+
 
 if __name__ == "__main__":
-    run.main(WORKS, CONTENDERS, check)
+    run.main(WORKS, contenders("untuned", BY_NAME), check)

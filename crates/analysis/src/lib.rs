@@ -12,4 +12,6 @@ pub mod uniformity;
 pub use access::{Access, classify};
 pub use launch_sums::{LaunchSum, LaunchSums};
 pub use roots::{Aliases, Root, leaf_roots, roots};
-pub use uniformity::{Lanes, OwnArrays, Uniformity, block_uniformity, has_each, uniformity};
+pub use uniformity::{
+    Division, Divisor, Lanes, OwnArrays, Uniformity, block_uniformity, has_each, uniformity, uniformity_in_rows,
+};

@@ -17,12 +17,16 @@
 //! the ways define differs even if each definition is uniform. What crosses a merge is uniform or varying.
 
 mod each;
+mod lattice;
 mod own;
+mod rows;
 
 pub use each::has_each;
 use each::{shared_root, stored};
 use ir::{Function, FunctionKind, Inst, InstId, Op, PathElem, RegionId, Scalar, Value};
+use lattice::{meet, scaled, sum};
 pub use own::OwnArrays;
+pub use rows::{Division, Divisor};
 
 /// What the lanes of a gang hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +45,7 @@ pub struct Uniformity {
     /// By instruction: `if`s whose lanes may take both ways, loops whose lanes may leave in different rounds.
     is_divergent: Vec<bool>,
     own: OwnArrays,
+    divisions: Vec<Division>,
 }
 
 impl Uniformity {
@@ -57,6 +62,11 @@ impl Uniformity {
         &self.own
     }
 
+    /// The divisions of which it was taken for granted that gangs end where their quotients change.
+    pub fn divisions(&self) -> &[Division] {
+        &self.divisions
+    }
+
     /// For `if`: the condition is not uniform. For a loop: lanes may leave it in different rounds.
     pub fn is_divergent(&self, inst: InstId) -> bool {
         self.is_divergent[inst.index()]
@@ -65,19 +75,25 @@ impl Uniformity {
 
 /// Analyzes a kernel for gangs along dimension `lane_dim` of the launch; of a block program along x.
 pub fn uniformity(func: &Function, lane_dim: u32) -> Uniformity {
-    analyze(func, Some(lane_dim))
+    analyze(func, Some(lane_dim), None)
+}
+
+/// As [`uniformity`], for gangs that end where the quotient of one of [`Uniformity::divisions`] changes.
+pub fn uniformity_in_rows(func: &Function, lane_dim: u32) -> Uniformity {
+    analyze(func, Some(lane_dim), Some(rows::Start::of(func)))
 }
 
 /// Analyzes a block kernel for all threads of a block at once: no value is affine.
 pub fn block_uniformity(func: &Function) -> Uniformity {
-    analyze(func, None)
+    analyze(func, None, None)
 }
 
-fn analyze(func: &Function, lane_dim: Option<u32>) -> Uniformity {
+fn analyze(func: &Function, lane_dim: Option<u32>, start: Option<rows::Start>) -> Uniformity {
     let own = OwnArrays::of(func);
     let mut analysis = Analysis {
         func,
         lane_dim,
+        start,
         writes: written_scalars(func, &own),
         own,
         lanes: vec![None; func.values.len()],
@@ -92,8 +108,9 @@ fn analyze(func: &Function, lane_dim: Option<u32>) -> Uniformity {
         analysis.at_block = func.kind == FunctionKind::BlockProgram || analysis.has_each;
         analysis.region(func.body, &Context::default());
     }
+    let divisions = analysis.divisions();
     let lanes = analysis.lanes.into_iter().map(|lanes| lanes.unwrap_or(Lanes::Uniform)).collect();
-    Uniformity { lanes, is_divergent: analysis.is_divergent, own: analysis.own }
+    Uniformity { lanes, is_divergent: analysis.is_divergent, own: analysis.own, divisions }
 }
 
 /// Where the walk stands.
@@ -119,6 +136,8 @@ struct Analysis<'f> {
     func: &'f Function,
     /// `None` where the lanes are the threads of a block.
     lane_dim: Option<u32>,
+    /// Where gangs are of one row each.
+    start: Option<rows::Start>,
     /// Scalar types that the kernel stores to arrays of others.
     writes: Vec<Scalar>,
     own: OwnArrays,
@@ -197,7 +216,7 @@ impl Analysis<'_> {
                     if matches!(inst.op, Op::Store | Op::Atomic | Op::AtomicCas) {
                         self.write(inst, context.is_masked);
                     }
-                    let lanes = if self.at_block { Lanes::Uniform } else { self.op(inst) };
+                    let lanes = if self.at_block { Lanes::Uniform } else { self.op(id, inst) };
                     for &result in &inst.results {
                         self.lower(result, lanes);
                     }
@@ -360,7 +379,7 @@ impl Analysis<'_> {
         self.changed |= !is_same && self.own.part(inst.operands[0]);
     }
 
-    fn op(&self, inst: &Inst) -> Lanes {
+    fn op(&self, id: InstId, inst: &Inst) -> Lanes {
         let of = |i: usize| self.of(inst.operands[i]);
         let is_uniform = inst.operands.iter().all(|&value| self.of(value) == Lanes::Uniform);
         match inst.op {
@@ -413,7 +432,7 @@ impl Analysis<'_> {
             // The gang's end points tell whether any lane is negative; if none is, the index stays affine.
             Op::WrapIndex if of(0) == Lanes::Uniform => of(1),
             Op::Select if of(0) == Lanes::Uniform && of(1) == of(2) => of(1),
-            _ => Lanes::Varying,
+            _ => self.in_row(id),
         }
     }
 
@@ -450,42 +469,6 @@ fn written_scalars(func: &Function, own: &OwnArrays) -> Vec<Scalar> {
         }
     }
     written
-}
-
-fn meet(known: Option<Lanes>, next: Lanes) -> Option<Lanes> {
-    Some(match known {
-        None => next,
-        Some(known) if known == next => known,
-        Some(_) => Lanes::Varying,
-    })
-}
-
-fn sum(x: Lanes, y: Lanes, sign: i64) -> Lanes {
-    let step = |lanes| match lanes {
-        Lanes::Uniform => Some(0),
-        Lanes::Affine(step) => Some(step),
-        Lanes::Varying => None,
-    };
-    match (step(x), step(y)) {
-        (Some(x), Some(y)) => match x.wrapping_add(sign.wrapping_mul(y)) {
-            // Steps that cancel do so only where neither operand wraps.
-            0 => Lanes::Varying,
-            step => Lanes::Affine(step),
-        },
-        _ => Lanes::Varying,
-    }
-}
-
-fn scaled(lanes: Lanes, factor: i64) -> Lanes {
-    match lanes {
-        Lanes::Uniform => Lanes::Uniform,
-        Lanes::Affine(step) => step.checked_mul(factor).map_or(Lanes::Varying, affine),
-        Lanes::Varying => Lanes::Varying,
-    }
-}
-
-fn affine(step: i64) -> Lanes {
-    if step == 0 { Lanes::Uniform } else { Lanes::Affine(step) }
 }
 
 /// Whether a path has a step that is chosen at run time.

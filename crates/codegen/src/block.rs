@@ -69,8 +69,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    pub(crate) fn new(func: &Function, fixed_width: Option<u32>, isa: Isa) -> Plan {
-        let uniformity = analysis::uniformity(func, 0);
+    pub(crate) fn new(func: &Function, uniformity: Uniformity, fixed_width: Option<u32>, isa: Isa) -> Plan {
         let mut plan = Plan { width: 1, wide: Vec::new(), refused: Vec::new(), uniformity };
         let Some(width) = fixed_width.or_else(|| width(func, &plan.uniformity, cpu(isa).1)) else { return plan };
         plan.width = width;

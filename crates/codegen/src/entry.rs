@@ -45,10 +45,24 @@ pub(crate) struct Entry<'c> {
     args: PointerValue<'c>,
     start: BasicBlock<'c>,
     row: BasicBlock<'c>,
+    ends: RowEnd<'c>,
     /// The body's index, as an i64 and an i32.
     index: [PhiValue<'c>; 2],
     /// Threads from the body's index to the end of its row.
     left: IntValue<'c>,
+}
+
+/// Where it is computed how far a row goes.
+struct RowEnd<'c> {
+    block: BasicBlock<'c>,
+    /// The row's first thread.
+    thread: Thread<'c>,
+    /// The last dimension.
+    dim: usize,
+    /// Threads until the index wraps around.
+    most: IntValue<'c>,
+    known: BasicBlock<'c>,
+    n: PhiValue<'c>,
 }
 
 /// What the blocks of an entry run.
@@ -67,13 +81,6 @@ impl Bodies {
     fn step(self) -> u32 {
         if let Bodies::Gangs(width) = self { width } else { 1 }
     }
-}
-
-/// A stretch of threads that differ in the last index only.
-struct Row<'c> {
-    index: [IntValue<'c>; 4],
-    first: IntValue<'c>,
-    stop: IntValue<'c>,
 }
 
 impl<'c> Entry<'c> {
@@ -104,11 +111,15 @@ impl<'c> Entry<'c> {
         let is_large = large_from.map(|least| is_large(ctx, &b, &extents[..rank], least)).transpose()?;
         b.build_conditional_branch(b.build_int_compare(IntPredicate::SLT, begin, end, "")?, arguments, exit)?;
 
-        b.position_at_end(row);
-        let t = b.build_phi(ctx.i64_type(), "t")?;
-        let at = t.as_basic_value().into_int_value();
-        let Row { mut index, first, stop } = split_row(ctx, &b, at, end, &extents, rank)?;
-        let row_in_chunk = b.build_int_sub(b.build_int_sub(at, begin, "")?, first, "")?;
+        let rows = Rows::new(ctx, &b, rank, extents, [arguments, row], begin)?;
+        let mut index = rows.first();
+        let (first, most) = (index[rank - 1], rows.most(&b, end)?);
+        let row_in_chunk = b.build_int_sub(b.build_int_sub(value(rows.t), begin, "")?, first, "")?;
+        let (row_ends, row_known) = (block("row_ends"), block("row_known"));
+        b.build_unconditional_branch(row_ends)?;
+        b.position_at_end(row_known);
+        let n = b.build_phi(ctx.i64_type(), "n")?;
+        let stop = b.build_int_add(first, n.as_basic_value().into_int_value(), "")?;
         let narrow_first = b.build_int_truncate(first, ctx.i32_type(), "")?;
         let next = if let Bodies::GangsAndThreads(_) = bodies { block("outer") } else { body };
         b.build_unconditional_branch(next)?;
@@ -116,7 +127,10 @@ impl<'c> Entry<'c> {
         b.position_at_end(body);
         let wide = b.build_phi(ctx.i64_type(), "i")?;
         let narrow = b.build_phi(ctx.i32_type(), "k")?;
-        let (i, k) = (wide.as_basic_value().into_int_value(), narrow.as_basic_value().into_int_value());
+        let (i, k) = (value(wide), value(narrow));
+        let fault = fault.into_pointer_value();
+        let of_row = Thread { index, narrow: [None; 4], extents, end: latch, fault, row_in_chunk };
+        let ends = RowEnd { block: row_ends, thread: of_row.clone(), dim: rank - 1, most, known: row_known, n };
         index[rank - 1] = i;
         let left = b.build_int_sub(stop, i, "")?;
 
@@ -127,8 +141,7 @@ impl<'c> Entry<'c> {
         // A step past the end of the row may wrap; it is then not used, but nothing may be said of it either.
         let k_next = if step == 1 { b.build_int_nsw_add(k, one_more, "")? } else { b.build_int_add(k, one_more, "")? };
         b.build_conditional_branch(b.build_int_compare(IntPredicate::SLT, i_next, stop, "")?, next, row_end)?;
-        let starts = [(first, narrow_first, row), (i_next, k_next, latch)];
-        let fault = fault.into_pointer_value();
+        let starts = [(first, narrow_first, row_known), (i_next, k_next, latch)];
         let gang = if let Bodies::GangsAndThreads(width) = bodies {
             let ways = Ways { outer: next, body, row_end };
             Some(gang_loop(ctx, function, &starts, stop, width, [wide, narrow], &ways)?)
@@ -141,21 +154,14 @@ impl<'c> Entry<'c> {
         };
 
         b.position_at_end(row_end);
-        let t_next = b.build_int_add(at, b.build_int_sub(stop, first, "")?, "")?;
-        b.build_conditional_branch(b.build_int_compare(IntPredicate::SLT, t_next, end, "")?, row, finish)?;
-        t.add_incoming(&[(&begin, arguments), (&t_next, row_end)]);
+        rows.next(&b, [row_end, row, finish], stop, end)?;
 
         b.position_at_end(exit);
         if let Some(is_large) = is_large {
-            let (wait, done) = (block("wait"), block("done"));
-            b.build_conditional_branch(is_large, wait, done)?;
-            b.position_at_end(wait);
-            wait_for_stores(llvm, &b)?;
-            b.build_unconditional_branch(done)?;
-            b.position_at_end(done);
+            wait_for_stores(llvm, &b, is_large, [block("wait"), block("done")])?;
         }
         b.build_return(None)?;
-        let mut thread = Thread { index, narrow: [None; 4], extents, end: latch, fault, row_in_chunk };
+        let mut thread = Thread { index, ..of_row };
         thread.narrow[rank - 1] = Some(k);
         let args = args.into_pointer_value();
         let index = [wide, narrow];
@@ -173,6 +179,7 @@ impl<'c> Entry<'c> {
             args,
             start,
             row,
+            ends,
             index,
             left,
         })
@@ -206,6 +213,7 @@ impl<'c> Entry<'c> {
         lowering.builder.build_unconditional_branch(self.row)?;
         if let (Some(gang), Some(blocks)) = (gang, &self.gang) {
             lowering.share_params(gang);
+            self.ends.fill(gang)?;
             gang.small_sums.clone_from(&lowering.small_sums);
             gang.builder.position_at_end(blocks.head);
             if let Some(holds) = gang.guard()? {
@@ -217,6 +225,8 @@ impl<'c> Entry<'c> {
                 gang.builder.position_at_end(run);
             }
             gang.region(gang.func.body)?;
+        } else {
+            self.ends.fill(lowering)?;
         }
         lowering.builder.position_at_end(self.body);
         if lowering.gang.is_some() {
@@ -227,6 +237,19 @@ impl<'c> Entry<'c> {
         lowering.end_small_sums()?;
         lowering.builder.build_unconditional_branch(self.exit)?;
         lowering.allocas.build_unconditional_branch(self.start)?;
+        Ok(())
+    }
+}
+
+impl<'c> RowEnd<'c> {
+    fn fill(&self, lowering: &mut Lowering<'c, '_>) -> Result<()> {
+        lowering.builder.position_at_end(self.block);
+        let divisions = lowering.gang.as_ref().map_or(Vec::new(), |gang| gang.uniformity.divisions().to_vec());
+        let thread = std::mem::replace(&mut lowering.thread, self.thread.clone());
+        let n = lowering.left_in_row(&divisions, self.dim, self.most)?;
+        lowering.thread = thread;
+        lowering.builder.build_unconditional_branch(self.known)?;
+        self.n.add_incoming(&[(&n, lowering.current()?)]);
         Ok(())
     }
 }
@@ -264,7 +287,6 @@ fn gang_loop<'c>(
         b.position_at_end(block);
         Ok([b.build_phi(int, "")?, b.build_phi(short, "")?])
     };
-    let value = |phi: PhiValue<'c>| phi.as_basic_value().into_int_value();
     let has_room = |from| b.build_int_compare(IntPredicate::SGE, b.build_int_sub(stop, from, "")?, lanes, "");
 
     let [o, ok] = index(ways.outer)?;
@@ -289,7 +311,8 @@ fn gang_loop<'c>(
     Ok(GangBlocks { head, latch, first: value(g), narrow: value(gk) })
 }
 
-fn load_extents<'c>(
+/// The launch's extents, 1 along dimensions that it does not have.
+pub(crate) fn load_extents<'c>(
     ctx: &'c Context,
     b: &Builder<'c>,
     bounds: PointerValue<'c>,
@@ -322,45 +345,116 @@ fn is_large<'c>(ctx: &'c Context, b: &Builder<'c>, extents: &[IntValue<'c>], lea
 }
 
 /// Stores past the caches may arrive later than what other threads are told afterwards.
-fn wait_for_stores<'c>(llvm: &LlvmModule<'c>, b: &Builder<'c>) -> Result<()> {
+fn wait_for_stores<'c>(
+    llvm: &LlvmModule<'c>,
+    b: &Builder<'c>,
+    is_large: IntValue<'c>,
+    [wait, done]: [BasicBlock<'c>; 2],
+) -> Result<()> {
+    b.build_conditional_branch(is_large, wait, done)?;
+    b.position_at_end(wait);
     let fence = Intrinsic::find("llvm.x86.sse.sfence").and_then(|intrinsic| intrinsic.get_declaration(llvm, &[]));
     b.build_call(fence.ok_or_else(|| Error::llvm("intrinsic", "sfence"))?, &[], "")?;
+    b.build_unconditional_branch(done)?;
+    b.position_at_end(done);
     Ok(())
 }
 
-/// The index of thread number `t` and how far its row goes.
-fn split_row<'c>(
-    ctx: &'c Context,
-    b: &Builder<'c>,
-    t: IntValue<'c>,
-    end: IntValue<'c>,
-    extents: &[IntValue<'c>; 4],
-    rank: usize,
-) -> Result<Row<'c>> {
-    let int = ctx.i64_type();
-    let smaller = |x: IntValue<'c>, y: IntValue<'c>| -> Result<IntValue<'c>> {
-        let less = b.build_int_compare(IntPredicate::SLT, x, y, "")?;
-        Ok(b.build_select(less, x, y, "")?.into_int_value())
-    };
-    let mut index = [int.const_zero(); 4];
-    let mut first = t;
-    let mut n = b.build_int_sub(end, t, "")?;
-    if rank > 1 {
-        let last = extents[rank - 1];
-        let mut row = b.build_int_unsigned_div(t, last, "")?;
-        first = b.build_int_unsigned_rem(t, last, "")?;
-        n = smaller(n, b.build_int_sub(last, first, "")?)?;
-        for dim in (1..rank - 1).rev() {
-            index[dim] = b.build_int_unsigned_rem(row, extents[dim], "")?;
-            row = b.build_int_unsigned_div(row, extents[dim], "")?;
+/// The rows of a chunk: the index is divided out of the first thread's number once, and counted on from row to row.
+struct Rows<'c> {
+    /// The number of a row's first thread.
+    t: PhiValue<'c>,
+    /// Its index; the number itself in launches of one dimension.
+    index: Vec<PhiValue<'c>>,
+    extents: [IntValue<'c>; 4],
+}
+
+impl<'c> Rows<'c> {
+    /// `before` leads to `row`, with the first thread's number.
+    fn new(
+        ctx: &'c Context,
+        b: &Builder<'c>,
+        rank: usize,
+        extents: [IntValue<'c>; 4],
+        [before, row]: [BasicBlock<'c>; 2],
+        begin: IntValue<'c>,
+    ) -> Result<Rows<'c>> {
+        b.position_at_end(before);
+        let mut first = vec![begin; rank];
+        let mut rest = begin;
+        for dim in (1..rank).rev() {
+            first[dim] = b.build_int_unsigned_rem(rest, extents[dim], "")?;
+            rest = b.build_int_unsigned_div(rest, extents[dim], "")?;
         }
-        index[0] = row;
+        first[0] = rest;
+        b.position_at_end(row);
+        let phi = |start: IntValue<'c>| -> Result<PhiValue<'c>> {
+            let phi = b.build_phi(ctx.i64_type(), "")?;
+            phi.add_incoming(&[(&start, before)]);
+            Ok(phi)
+        };
+        let (t, index) = (phi(begin)?, first.into_iter().map(phi).collect::<Result<_>>()?);
+        Ok(Rows { t, index, extents })
     }
-    // The i32 that is counted beside the index must not wrap within a row.
-    let half = 1u64 << 31;
-    let past = b.build_and(first, int.const_int(half - 1, false), "")?;
-    n = smaller(n, b.build_int_sub(int.const_int(half, false), past, "")?)?;
-    Ok(Row { index, first, stop: b.build_int_add(first, n, "")? })
+
+    fn rank(&self) -> usize {
+        self.index.len()
+    }
+
+    /// The first thread's index, 0 along dimensions that there are not.
+    fn first(&self) -> [IntValue<'c>; 4] {
+        let zero = self.extents[0].get_type().const_zero();
+        std::array::from_fn(|dim| self.index.get(dim).map_or(zero, |&phi| value(phi)))
+    }
+
+    /// Threads from the first to the end of its row, of the chunk, or of what an i32 that is counted beside the index holds.
+    fn most(&self, b: &Builder<'c>, end: IntValue<'c>) -> Result<IntValue<'c>> {
+        let int = end.get_type();
+        let smaller = |x: IntValue<'c>, y: IntValue<'c>| -> Result<IntValue<'c>> {
+            let less = b.build_int_compare(IntPredicate::SLT, x, y, "")?;
+            Ok(b.build_select(less, x, y, "")?.into_int_value())
+        };
+        let last = self.rank() - 1;
+        let first = value(self.index[last]);
+        let mut n = b.build_int_sub(end, value(self.t), "")?;
+        if last > 0 {
+            n = smaller(n, b.build_int_sub(self.extents[last], first, "")?)?;
+        }
+        let half = 1u64 << 31;
+        let past = b.build_and(first, int.const_int(half - 1, false), "")?;
+        smaller(n, b.build_int_sub(int.const_int(half, false), past, "")?)
+    }
+
+    /// Goes on, at the builder, behind the thread at `stop` of the row: to `row` where the chunk has more threads.
+    fn next(
+        &self,
+        b: &Builder<'c>,
+        [at, row, finish]: [BasicBlock<'c>; 3],
+        stop: IntValue<'c>,
+        end: IntValue<'c>,
+    ) -> Result<()> {
+        let int = end.get_type();
+        let first = value(self.index[self.rank() - 1]);
+        let t = b.build_int_add(value(self.t), b.build_int_sub(stop, first, "")?, "")?;
+        self.t.add_incoming(&[(&t, at)]);
+        let mut next = stop;
+        for dim in (0..self.rank()).rev() {
+            let mut index = next;
+            if dim > 0 {
+                let is_over = b.build_int_compare(IntPredicate::EQ, next, self.extents[dim], "")?;
+                index = b.build_select(is_over, int.const_zero(), next, "")?.into_int_value();
+                let carry = b.build_int_z_extend(is_over, int, "")?;
+                next = b.build_int_add(value(self.index[dim - 1]), carry, "")?;
+            }
+            self.index[dim].add_incoming(&[(&index, at)]);
+        }
+        b.build_conditional_branch(b.build_int_compare(IntPredicate::SLT, t, end, "")?, row, finish)?;
+        Ok(())
+    }
+}
+
+fn value(phi: PhiValue<'_>) -> IntValue<'_> {
+    phi.as_basic_value().into_int_value()
 }
 
 /// Arguments lie one after the other, each aligned to 8 bytes.

@@ -25,19 +25,21 @@ mod each;
 mod entry;
 mod gang;
 mod host;
+mod kernel;
 mod link;
 mod llvm;
 mod load;
 pub mod nvptx;
+mod plan;
+mod rows;
 mod small_sums;
 mod symbols;
 mod x86;
 
 pub use host::{Isa, host_target};
 pub use load::{LoadedModule, load};
-pub use x86::{
-    CpuOptions, Gang, Note, Object, Timings, assembly, compile, compile_timed, explain, llvm_text, llvm_version, symbol,
-};
+pub use plan::{Note, explain};
+pub use x86::{CpuOptions, Gang, Object, Timings, assembly, compile, compile_timed, llvm_text, llvm_version, symbol};
 
 /// Why no machine code came out.
 #[derive(Clone, Debug, thiserror::Error)]

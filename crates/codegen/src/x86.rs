@@ -14,16 +14,9 @@
 //! so that LLVM sees an index that grows by one. A row also ends where the index wraps around as an i32, and the i32 is
 //! counted beside the i64: kernels whose index is an i32 vectorize like the others.
 
-use crate::block::Shell;
-use crate::each::Each;
-use crate::entry::{Bodies, Entry, load_arguments};
-use crate::gang::{Reason, Streams, can_widen, is_long, width};
-use crate::host::{abilities, cpu, gathers, host_target};
-use crate::llvm::sums::Summing;
-use crate::llvm::{Lowering, Thread};
+use crate::host::{cpu, host_target};
+use crate::kernel::Kernel;
 use crate::{Error, Isa, Result};
-use analysis::Uniformity;
-use diagnostics::Span;
 use inkwell::OptimizationLevel;
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::context::Context;
@@ -31,8 +24,7 @@ use inkwell::module::Module as LlvmModule;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
 use inkwell::values::FunctionValue;
-use ir::{FuncRef, Function, FunctionKind, Module, Op};
-use runtime::Sites;
+use ir::{FuncRef, FunctionKind, Module};
 use std::sync::OnceLock;
 use std::time::Instant;
 
@@ -184,7 +176,7 @@ pub(crate) fn target_machine(isa: Isa) -> Result<TargetMachine> {
 
 /// LLVM's passes over a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Passes {
+pub(crate) enum Passes {
     All,
     /// For a long kernel that runs as gangs, whose code is mostly arithmetic in vectors: what else there is in LLVM takes
     /// half of the time and finds nothing there.
@@ -211,9 +203,6 @@ fn emit(llvm: &LlvmModule<'_>, machine: &TargetMachine, kind: FileType) -> Resul
     Ok(buffer.as_slice().to_vec())
 }
 
-/// Arrays that are summed up on the stack at a time.
-const MAX_SUMS: usize = 2;
-
 fn build<'c>(
     ctx: &'c Context,
     machine: &TargetMachine,
@@ -233,126 +222,10 @@ fn build<'c>(
     let llvm = ctx.create_module("kernel");
     llvm.set_triple(&machine.get_triple());
     llvm.set_data_layout(&machine.get_target_data().get_data_layout());
-    let function = declare(ctx, &llvm, &symbol(module, kernel), options.isa);
-    if module.fast_math {
-        // One step from the processor's estimate is within 2 ULP.
-        let estimates = ctx.create_string_attribute("reciprocal-estimates", "vec-sqrtf:1");
-        function.add_attribute(AttributeLoc::Function, estimates);
-    }
-    if func.kind == FunctionKind::BlockProgram {
-        build_program(ctx, &llvm, module, func, function, options)?;
-        check_llvm(&llvm)?;
-        return Ok((llvm, Passes::All));
-    }
-    let abilities = abilities(options.isa);
-    let sites = Sites::of(func);
-    let lower = |func, entry: &Entry<'c>, thread| {
-        let fast_math = module.fast_math;
-        let mut lowering = Lowering::new(ctx, &llvm, fast_math, func, function, entry.allocas, thread, abilities);
-        let summing = |sites| Summing { sites, memory: entry.accumulators, last: rank - 1 };
-        lowering.summing = sites.as_ref().map(summing);
-        lowering
-    };
-    let mut sums = if options.contiguous && options.distinct { transform::exact_sums(func) } else { Vec::new() };
-    sums.truncate(MAX_SUMS);
-    let mut passes = Passes::All;
-    let is_tiled = |op: Op| matches!(op, Op::Each | Op::SharedArray | Op::ThreadIndex);
-    if func.regions.iter().flat_map(|region| &region.insts).any(|&id| is_tiled(func.inst(id).op)) {
-        if module.block_dim > 1 {
-            let text = "tiles of several threads a block are for GPUs: on the CPU a block is one thread, \
-                        so leave `enable_cpu_blocks` off";
-            return Err(Error::Unsupported(text.into()));
-        }
-        let entry = Entry::new(ctx, &llvm, function, rank, Bodies::Threads, None)?;
-        let mut lowering = lower(func, &entry, entry.thread.clone());
-        let uniformity = analysis::uniformity(func, options.rank.saturating_sub(1));
-        let each = Each::new(func, &uniformity, fixed_width(func, options), options.isa);
-        lowering.each = Some(Box::new(each));
-        entry.fill(&mut lowering, None, options.contiguous, &[])?;
-        check_llvm(&llvm)?;
-        return Ok((llvm, Passes::All));
-    }
-    match plan(func, options) {
-        Err(_) => {
-            let func = &alone(func);
-            let entry = Entry::new(ctx, &llvm, function, rank, Bodies::Threads, None)?;
-            let mut lowering = lower(func, &entry, entry.thread.clone());
-            lowering.alone = Some(analysis::uniformity(func, options.rank.saturating_sub(1)));
-            entry.fill(&mut lowering, None, options.contiguous, &sums)?;
-        }
-        Ok(Plan { func, uniformity, width, .. })
-            if matches!(options.gang, Gang::Masked(_)) || options.gang == Gang::Auto && is_long(&func) =>
-        {
-            passes = Passes::Few;
-            let entry = Entry::new(ctx, &llvm, function, rank, Bodies::Gangs(width), None)?;
-            let mut lowering = lower(&func, &entry, entry.thread.clone());
-            lowering.gang = Some(Box::new(crate::gang::Gang::new(&func, width, uniformity)));
-            entry.fill(&mut lowering, None, options.contiguous, &sums)?;
-        }
-        Ok(Plan { func: of_gang, uniformity, width, streams }) => {
-            let bodies = Bodies::GangsAndThreads(width);
-            let entry = Entry::new(ctx, &llvm, function, rank, bodies, streams.least_threads())?;
-            let mut lowering = lower(func, &entry, entry.thread.clone());
-            let thread = entry.gang_thread().ok_or_else(|| Error::Invalid("an entry without gangs".into()))?;
-            let mut of_gang = lower(&of_gang, &entry, thread);
-            let mut gang = crate::gang::Gang::new(of_gang.func, width, uniformity);
-            (gang.streams, gang.is_large) = (streams, entry.is_large);
-            of_gang.gang = Some(Box::new(gang));
-            entry.fill(&mut lowering, Some(&mut of_gang), options.contiguous, &sums)?;
-        }
-    }
+    let function = declare(ctx, &llvm, &symbol(module, kernel), options.isa, module.fast_math);
+    let passes = Kernel::new(ctx, &llvm, module, func, options).build(function)?;
     check_llvm(&llvm)?;
     Ok((llvm, passes))
-}
-
-/// A kernel whose threads run one by one: no element's index is tested for counting from the end where a loop can tell.
-fn alone(func: &Function) -> Function {
-    let mut func = func.clone();
-    if !is_deep(&func) && transform::split_at_zero(&mut func).0 {
-        // What one pass reveals another may use.
-        for _ in 0..2 {
-            if !transform::PASSES.into_iter().fold(false, |changed, (_, pass)| pass(&mut func).0 | changed) {
-                break;
-            }
-        }
-    }
-    func
-}
-
-fn build_program<'c>(
-    ctx: &'c Context,
-    llvm: &LlvmModule<'c>,
-    module: &Module,
-    func: &Function,
-    function: FunctionValue<'c>,
-    options: &CpuOptions,
-) -> Result<()> {
-    let allocas = ctx.append_basic_block(function, "allocas");
-    let abilities = abilities(options.isa);
-    let zero = ctx.i64_type().const_zero();
-    let fault =
-        function.get_nth_param(4).ok_or_else(|| Error::Invalid("an entry point takes five arguments".into()))?;
-    let (index, narrow, extents) = ([zero; 4], [None; 4], [zero; 4]);
-    let thread = Thread { index, narrow, extents, end: allocas, fault: fault.into_pointer_value(), row_in_chunk: zero };
-    let mut lowering = Lowering::new(ctx, llvm, module.fast_math, func, function, allocas, thread, abilities);
-    let shell = Shell::new(&lowering)?;
-    lowering.thread.end = shell.end;
-    let plan = program_plan(func, options);
-    lowering.program(&shell, plan, |lowering, args| load_arguments(lowering, func, args, options.contiguous))
-}
-
-fn program_plan(func: &Function, options: &CpuOptions) -> crate::block::Plan {
-    crate::block::Plan::new(func, fixed_width(func, options), options.isa)
-}
-
-/// The lanes of gangs, where that is not for the machine's vectors to say.
-fn fixed_width(func: &Function, options: &CpuOptions) -> Option<u32> {
-    match options.gang {
-        _ if is_deep(func) => Some(1),
-        Gang::Off => Some(1),
-        Gang::Width(width) | Gang::Masked(width) => Some(width),
-        Gang::Auto => None,
-    }
 }
 
 fn check_llvm(llvm: &LlvmModule<'_>) -> Result<()> {
@@ -364,80 +237,14 @@ fn check_llvm(llvm: &LlvmModule<'_>) -> Result<()> {
     Ok(())
 }
 
-/// How a kernel runs as gangs.
-struct Plan {
-    /// The kernel with one `return` at its end.
-    func: Function,
-    uniformity: Uniformity,
-    streams: Streams,
-    width: u32,
-}
-
-struct Refused {
-    func: Function,
-    reason: Reason,
-}
-
-fn plan(func: &Function, options: &CpuOptions) -> std::result::Result<Plan, Box<Refused>> {
-    let mut func = func.clone();
-    if options.gang == Gang::Off || is_deep(&func) {
-        let text =
-            if options.gang == Gang::Off { "gangs are turned off" } else { "branches and loops nest too deeply" };
-        return Err(Box::new(Refused { func, reason: Reason { inst: None, text: text.into() } }));
-    }
-    let _ = transform::unify_returns(&mut func);
-    let uniformity = analysis::uniformity(&func, options.rank.saturating_sub(1));
-    let width = match options.gang {
-        Gang::Width(width) | Gang::Masked(width) => can_widen(&func, &uniformity, None).map(|()| width),
-        _ => can_widen(&func, &uniformity, Some(gathers(options.isa))).and_then(|()| {
-            let reason = || Reason { inst: None, text: "this machine's vectors are too short".into() };
-            width(&func, &uniformity, cpu(options.isa).1).ok_or_else(reason)
-        }),
-    };
-    let streams = Streams::of(&func, &uniformity);
-    let is_half_a_line = options.gang == Gang::Auto && streams.wants_lines(&func);
-    match width {
-        Ok(width @ 2..=8) if is_half_a_line => Ok(Plan { func, uniformity, streams, width: 2 * width }),
-        Ok(width) => Ok(Plan { func, uniformity, streams, width }),
-        Err(reason) => Err(Box::new(Refused { func, reason })),
-    }
-}
-
-/// Regions within regions beyond what anybody writes: the analyses recurse, and a stack is finite.
-const MAX_NESTING: u32 = 24;
-
-pub(crate) fn is_deep(func: &Function) -> bool {
-    let mut open = vec![(func.body, 0)];
-    while let Some((region, depth)) = open.pop() {
-        if depth > MAX_NESTING {
-            return true;
-        }
-        let insts = &func.region(region).insts;
-        open.extend(insts.iter().flat_map(|&id| &func.inst(id).regions).map(|&inner| (inner, depth + 1)));
-    }
-    false
-}
-
-/// What `explain` says of one place in a kernel's text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Note {
-    pub span: Span,
-    pub text: String,
-}
-
-/// What becomes of each memory access, branch and loop of a kernel, or why its threads run one by one.
-pub fn explain(module: &Module, kernel: FuncRef, options: &CpuOptions) -> Vec<Note> {
-    let func = module.func(kernel);
-    if func.kind == FunctionKind::BlockProgram {
-        return crate::block::explain(func, &program_plan(func, options));
-    }
-    match plan(func, options) {
-        Ok(plan) => crate::gang::explain(&plan.func, Ok((&plan.uniformity, plan.width))),
-        Err(refused) => crate::gang::explain(&refused.func, Err(&refused.reason)),
-    }
-}
-
-fn declare<'c>(ctx: &'c Context, llvm: &LlvmModule<'c>, name: &str, isa: Isa) -> FunctionValue<'c> {
+/// A function like the entry point.
+pub(crate) fn declare<'c>(
+    ctx: &'c Context,
+    llvm: &LlvmModule<'c>,
+    name: &str,
+    isa: Isa,
+    fast_math: bool,
+) -> FunctionValue<'c> {
     let (ptr, int) = (crate::llvm::types::pointer(ctx), ctx.i64_type());
     let ty = ctx.void_type().fn_type(&[ptr.into(), ptr.into(), int.into(), int.into(), ptr.into()], false);
     let function = llvm.add_function(name, ty, None);
@@ -449,6 +256,11 @@ fn declare<'c>(ctx: &'c Context, llvm: &LlvmModule<'c>, name: &str, isa: Isa) ->
         ctx.create_string_attribute("target-features", features),
     ] {
         function.add_attribute(AttributeLoc::Function, attribute);
+    }
+    if fast_math {
+        // One step from the processor's estimate is within 2 ULP.
+        let estimates = ctx.create_string_attribute("reciprocal-estimates", "vec-sqrtf:1");
+        function.add_attribute(AttributeLoc::Function, estimates);
     }
     function
 }

@@ -20,5 +20,7 @@ mod long;
 mod own_arrays;
 #[path = "kernels/roots.rs"]
 mod roots;
+#[path = "kernels/rows.rs"]
+mod rows;
 #[path = "kernels/saxpy.rs"]
 mod saxpy;

@@ -65,7 +65,7 @@ pub use store_in_warps::store_in_warps;
 pub use sum_in_blocks::{exact_sums, grid_sums, sum_in_blocks, sum_in_grid, summed_arrays};
 pub use sum_in_warps::{sum_in_warps, sum_integers_in_warps};
 pub use unify_returns::unify_returns;
-pub use unroll_loops::{unroll_loops, unroll_own_arrays};
+pub use unroll_loops::{unroll_divisions, unroll_loops, unroll_own_arrays};
 pub use widen_indices::widen_indices;
 
 use ir::{Function, Module, verify};

@@ -17,7 +17,7 @@ use crate::copy::Copies;
 use crate::exits::{all, loop_exits};
 use crate::replace::Replacements;
 use crate::simplify::rounds;
-use ir::{Attr, Const, Function, Inst, InstId, Op, PathElem, RegionId, Type, Value, ValueDef};
+use ir::{Attr, Const, Function, Inst, InstId, Op, PathElem, RegionId, Scalar, Type, Value, ValueDef};
 
 /// Most rounds of a loop that is written out.
 const MAX_ROUNDS: i128 = 64;
@@ -25,18 +25,36 @@ const MAX_ROUNDS: i128 = 64;
 /// Most instructions that one loop becomes.
 const MAX_INSTS: usize = 3000;
 
-/// Whether a loop with this counter and these instructions is to be unrolled.
-type Wanted = fn(&Function, Value, &[InstId]) -> bool;
+/// Whether a loop with this counter and these instructions, copied so many times, is to be unrolled.
+type Wanted = fn(&Function, Value, &[InstId], usize) -> bool;
 
 /// Unrolls the loops of a function, inner ones first.
 pub fn unroll_loops(func: &mut Function) -> Changed {
-    unroll(func, |func, _, insts| insts.iter().any(|&id| indexes(func.inst(id))))
+    unroll(func, |func, _, insts, _| insts.iter().any(|&id| indexes(func.inst(id))))
 }
 
 /// Unrolls loops that index the thread's own arrays by their counter, so that LLVM keeps these in registers: on a GPU
 /// they lie in the device's memory otherwise.
 pub fn unroll_own_arrays(func: &mut Function) -> Changed {
-    unroll(func, |func, counter, insts| insts.iter().any(|&id| indexes_own_array(func, func.inst(id), counter)))
+    unroll(func, |func, counter, insts, _| insts.iter().any(|&id| indexes_own_array(func, func.inst(id), counter)))
+}
+
+/// Most instructions that a loop becomes for what a quotient of its counter gains.
+const MAX_DIVIDED: usize = 400;
+
+/// Unrolls short loops that divide a sum with their counter, as where neighbors of an index wrap around: what is divided
+/// is then known before the loop.
+pub fn unroll_divisions(func: &mut Function) -> Changed {
+    unroll(func, |func, counter, insts, rounds| {
+        let divides = |&id: &InstId| {
+            let inst = func.inst(id);
+            let is_int = |&value: &Value| func.ty(value).as_scalar().is_some_and(Scalar::is_int);
+            matches!(inst.op, Op::Div | Op::FloorDiv | Op::Rem | Op::Mod)
+                && inst.operands.iter().all(is_int)
+                && follows(func, inst.operands[0], counter)
+        };
+        insts.len() * rounds <= MAX_DIVIDED && insts.iter().any(divides)
+    })
 }
 
 fn unroll(func: &mut Function, wanted: Wanted) -> Changed {
@@ -88,7 +106,7 @@ fn counters(func: &Function, id: InstId, wanted: Wanted) -> Option<Vec<i128>> {
     if !(1..=MAX_ROUNDS).contains(&n) || !runs_to_its_end || insts.len() * n as usize > MAX_INSTS {
         return None;
     }
-    wanted(func, func.region(body).params[0], &insts).then(|| (0..n).map(|k| lo + k * step).collect())
+    wanted(func, func.region(body).params[0], &insts, n as usize).then(|| (0..n).map(|k| lo + k * step).collect())
 }
 
 /// Whether an instruction asks for a component by a number known at run time only.

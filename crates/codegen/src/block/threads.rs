@@ -6,6 +6,7 @@
 
 use crate::llvm::Lowering;
 use crate::llvm::control::Frame;
+use crate::rows::divisions_in;
 use crate::{Error, Result};
 use inkwell::IntPredicate as Is;
 use inkwell::basic_block::BasicBlock;
@@ -135,8 +136,24 @@ impl<'c> Lowering<'c, '_> {
         }
     }
 
-    /// Part of a row in gangs. What is left of it, and gangs that are not what they must be, run thread by thread.
+    /// Part of a row in gangs, which end where a quotient of the index changes.
     fn wide_row(&mut self, region: RegionId, first: IntValue<'c>, end: IntValue<'c>) -> Result<()> {
+        let all = self.block_program()?.gang.as_ref().map(|gang| gang.uniformity.divisions());
+        let divisions = divisions_in(self.func, region, all.unwrap_or_default());
+        if divisions.is_empty() {
+            return self.stretch_of_gangs(region, first, end);
+        }
+        let part = self.begin_count(first)?;
+        self.thread.index[1] = part.value();
+        let left = self.builder.build_int_sub(end, part.value(), "")?;
+        let n = self.swap_gang(|this| this.left_in_row(&divisions, 1, left))?;
+        let stop = self.builder.build_int_add(part.value(), n, "")?;
+        self.stretch_of_gangs(region, part.value(), stop)?;
+        self.end_count_at(part, stop, end)
+    }
+
+    /// Threads in gangs. What is left over, and gangs that are not what they must be, run thread by thread.
+    fn stretch_of_gangs(&mut self, region: RegionId, first: IntValue<'c>, end: IntValue<'c>) -> Result<()> {
         let [head, gang_block, part, part_block, scalar, tail, exit] = [(); 7].map(|()| self.block());
         let from = self.current()?;
         self.builder.build_unconditional_branch(head)?;
@@ -207,8 +224,13 @@ impl<'c> Lowering<'c, '_> {
 
     /// Counts on; goes on behind the loop when `end` is reached, after at least one round.
     fn end_count(&mut self, count: Count<'c>, end: IntValue<'c>) -> Result<()> {
-        let exit = self.block();
         let next = self.builder.build_int_nuw_add(count.value(), self.i64(1), "")?;
+        self.end_count_at(count, next, end)
+    }
+
+    /// As `end_count`, where `next` comes after.
+    fn end_count_at(&mut self, count: Count<'c>, next: IntValue<'c>, end: IntValue<'c>) -> Result<()> {
+        let exit = self.block();
         let more = self.builder.build_int_compare(Is::SLT, next, end, "")?;
         let from = self.current()?;
         self.builder.build_conditional_branch(more, count.head, exit)?;

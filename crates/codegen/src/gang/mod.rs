@@ -16,6 +16,7 @@
 //!
 //! Karrenberg & Hack, "Whole-Function Vectorization" (CGO 2011); Pharr & Mark, "ispc" (InPar 2012).
 
+mod affine;
 mod atomic;
 mod cases;
 mod control;
@@ -43,15 +44,16 @@ use crate::llvm::lanes::{as_int, as_lanes, n_lanes, number, steps};
 use crate::llvm::types::Leaf;
 use crate::llvm::value::{Leaves, Lowered};
 use crate::llvm::{Lowering, attr_index};
+use crate::rows::RowStart;
 use crate::{Error, Result};
 use analysis::{Lanes, Uniformity};
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
 use inkwell::builder::BuilderError;
 use inkwell::values::{IntValue, PointerValue};
-use ir::{Function, Inst, InstId, Op, RegionId, Scalar, Value};
+use ir::{Function, Inst, InstId, Op, RegionId, Value};
 use std::collections::{HashMap, HashSet};
-use transform::range::{Counters, Range};
+use transform::range::Counters;
 
 /// The state of lowering a gang.
 pub(crate) struct Gang<'c> {
@@ -84,6 +86,8 @@ pub(crate) struct Gang<'c> {
     /// that is not worth it.
     is_prefetched: Option<HashSet<Vec<Value>>>,
     pub streams: Streams,
+    /// Where gangs are of one row each.
+    pub row: Option<RowStart<'c>>,
     /// Whether the launch writes more than the caches hold, where that matters.
     pub is_large: Option<IntValue<'c>>,
 }
@@ -121,6 +125,7 @@ impl<'c> Gang<'c> {
             known: None,
             own: HashMap::new(),
             streams: Streams::default(),
+            row: None,
             is_large: None,
         }
     }
@@ -176,6 +181,10 @@ impl<'c> Lowering<'c, '_> {
     }
 
     fn gang_pure(&mut self, id: InstId, inst: &Inst) -> Result<()> {
+        if let Some(value) = self.of_row(id)? {
+            self.define(inst.result(), value.into());
+            return Ok(());
+        }
         match self.lanes(inst.result()) {
             Lanes::Uniform => self.scalar_inst(id),
             Lanes::Affine(_) => self.affine_inst(id, inst),
@@ -213,35 +222,6 @@ impl<'c> Lowering<'c, '_> {
         Ok(self.select_int(negative, b.build_int_add(index, extent, "")?, index)?.into())
     }
 
-    /// Lowers an instruction whose result is affine, and what has to hold for that.
-    fn affine_inst(&mut self, id: InstId, inst: &Inst) -> Result<()> {
-        let own = match inst.op {
-            Op::WrapIndex => Some(self.none_negative(inst.operands[1])?),
-            Op::Cast => self.none_wraps(inst)?,
-            _ => None,
-        };
-        let mut holds = own;
-        for &operand in &inst.operands {
-            if let Some(exact) = self.gang()?.exact[operand.index()] {
-                holds = Some(self.both(holds, exact.holds)?);
-            }
-        }
-        let exact = match holds {
-            None => None,
-            Some(holds) => match self.wide_inst(id, inst)? {
-                Lowered::Leaves(leaves) if leaves.len() == 1 => Some(Exact { holds, lanes: leaves[0] }),
-                _ => return Err(Error::Invalid("an affine value is no scalar".into())),
-            },
-        };
-        self.gang_mut()?.exact[inst.result().index()] = exact;
-        if inst.op == Op::WrapIndex {
-            let index = self.narrow_value(inst.operands[1])?;
-            self.define(inst.result(), index);
-            return Ok(());
-        }
-        self.scalar_inst(id)
-    }
-
     fn both(&self, x: Option<IntValue<'c>>, y: IntValue<'c>) -> Result<IntValue<'c>> {
         Ok(match x {
             Some(x) => self.builder.build_and(x, y, "")?,
@@ -251,59 +231,6 @@ impl<'c> Lowering<'c, '_> {
 
     fn step(&self, value: Value) -> i64 {
         if let Lanes::Affine(step) = self.lanes(value) { step } else { 0 }
-    }
-
-    /// Whether no lane that is on has a negative index: then `wrap_index` leaves all of them as they are.
-    fn none_negative(&mut self, index: Value) -> Result<IntValue<'c>> {
-        let zero = self.i64(0);
-        if self.mask().is_some() {
-            let lanes = self.wide_int(index)?;
-            let negative = self.builder.build_int_compare(IntPredicate::SLT, lanes, number(lanes.get_type(), 0), "")?;
-            return self.none_on(negative);
-        }
-        let (first, step) = (self.int(index)?, self.step(index));
-        let last = self.i64((step as u64).wrapping_mul(u64::from(self.width()) - 1));
-        let least = if step < 0 { self.builder.build_int_add(first, last, "")? } else { first };
-        Ok(self.builder.build_int_compare(IntPredicate::SGE, least, zero, "")?)
-    }
-
-    /// Whether an affine integer that is made wider stays affine: it must not wrap within the gang.
-    fn none_wraps(&mut self, inst: &Inst) -> Result<Option<IntValue<'c>>> {
-        let x = inst.operands[0];
-        let scalar = |value| self.func.ty(value).as_scalar().unwrap_or(Scalar::Bool);
-        let (from, to) = (scalar(x), scalar(inst.result()));
-        if from.bits() >= to.bits() || self.grows_evenly(x)? {
-            return Ok(None);
-        }
-        let step = self.step(x);
-        let distance = i128::from(step) * i128::from(self.width() - 1);
-        if distance.unsigned_abs() >= 1 << (from.bits() - 1) {
-            return Ok(Some(self.ctx.bool_type().const_zero()));
-        }
-        let before = match (step < 0, from.is_signed()) {
-            (false, true) => IntPredicate::SLT,
-            (false, false) => IntPredicate::ULT,
-            (true, true) => IntPredicate::SGT,
-            (true, false) => IntPredicate::UGT,
-        };
-        let first = self.int(x)?;
-        if self.mask().is_some() {
-            let lanes = self.wide_int(x)?;
-            let first = as_int(self.splat_lanes(first.into(), self.width())?)?;
-            let wrapped = self.builder.build_int_compare(before, lanes, first, "")?;
-            return self.none_on(wrapped).map(Some);
-        }
-        let last = self.builder.build_int_add(first, number(first.get_type(), distance as u64), "")?;
-        let wrapped = self.builder.build_int_compare(before, last, first, "")?;
-        Ok(Some(self.builder.build_not(wrapped, "")?))
-    }
-
-    /// Whether an affine integer is known not to wrap within the gang. A row ends before the thread's index does; of what
-    /// is computed from it, bounds narrower than the type's say that no step on the way has wrapped.
-    fn grows_evenly(&self, value: Value) -> Result<bool> {
-        let Some(scalar) = self.func.ty(value).as_scalar().filter(|scalar| scalar.is_int()) else { return Ok(false) };
-        let range = self.gang()?.counters.range(self.func, value);
-        Ok(range.is_some_and(|range| range != Range::of_type(scalar)))
     }
 
     /// A value in every lane.

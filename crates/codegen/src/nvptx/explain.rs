@@ -14,7 +14,7 @@ use transform::store_in_warps::is_own_store;
 pub fn explain(module: &Module, kernel: FuncRef, options: &PtxOptions) -> Vec<Note> {
     let func = module.func(kernel);
     let target = Target { options, fast_math: module.fast_math };
-    let done = if crate::x86::is_deep(func) { Done::default() } else { done(func, &target) };
+    let done = if crate::plan::is_deep(func) { Done::default() } else { done(func, &target) };
     let mut notes = Vec::new();
     if func.kind == FunctionKind::Kernel {
         notes.push(match plan(func, options) {

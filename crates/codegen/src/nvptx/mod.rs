@@ -400,7 +400,7 @@ fn plan(func: &Function, options: &PtxOptions) -> std::result::Result<coarsen::P
     if !options.aligned || !options.contiguous {
         return Err(refuse("arrays may lie where vector accesses cannot start"));
     }
-    if crate::x86::is_deep(func) {
+    if crate::plan::is_deep(func) {
         return Err(refuse("branches nest too deeply"));
     }
     coarsen::plan(func, options.rank)

@@ -86,7 +86,7 @@ pub(super) fn prepare(module: &Module, kernel: FuncRef, options: &PtxOptions) ->
     let mut prepared =
         Prepared { module: module.clone(), n_jammed: 1, is_resident: false, n_at_a_time: 1, has_each: false };
     let target = Target { options, fast_math: module.fast_math };
-    let func = prepared.module.funcs.get_mut(kernel.index()).filter(|func| !crate::x86::is_deep(func));
+    let func = prepared.module.funcs.get_mut(kernel.index()).filter(|func| !crate::plan::is_deep(func));
     let Some(func) = func else { return prepared };
     if transform::spread_each(func).0 {
         prepared.has_each = true;

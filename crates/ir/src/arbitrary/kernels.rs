@@ -76,6 +76,10 @@ impl Maker<'_, '_> {
             let guard = self.guard(b);
             self.scope.push(guard);
         }
+        for _ in 0..self.source.pick(3) {
+            let two = self.two_indices(b, false);
+            self.scope.extend(two);
+        }
         if self.source.pick(2) == 0 {
             self.array(b, Op::LocalArray);
         }
@@ -84,6 +88,26 @@ impl Maker<'_, '_> {
                 self.scope.push(value);
             }
         }
+    }
+
+    /// A quotient and a rest of the thread's index by a number that is the same in the launch: the extent of the arrays
+    /// less something. With `is_inside`, they are indices.
+    fn two_indices(&mut self, b: &mut Builder, is_inside: bool) -> [Value; 2] {
+        let scalar = [Scalar::I64, Scalar::I32, Scalar::U32, Scalar::U64][self.source.pick(4)];
+        let input = self.arrays.as_ref().map_or(self.scope[0], |arrays| arrays.inputs[0]);
+        let extent = b.extent(input, 0);
+        let (extent, index) = (b.cast(extent, scalar), b.cast(self.scope[self.source.pick(2)], scalar));
+        let less = b.int(scalar, self.source.pick(EXTENT as usize + if is_inside { 0 } else { 12 }) as i128);
+        let divisor = b.binary(Op::Sub, extent, less);
+        let start = b.int(scalar, self.source.pick(MAX_START) as i128);
+        let index = match self.source.pick(if is_inside { 2 } else { 4 }) {
+            0 => index,
+            1 => b.binary(Op::Add, index, start),
+            2 => b.binary(Op::Sub, index, start),
+            _ => b.binary(Op::Mul, index, start),
+        };
+        let ops = if self.source.pick(2) == 0 { [Op::Div, Op::Rem] } else { [Op::FloorDiv, Op::Mod] };
+        ops.map(|op| b.binary(op, index, divisor))
     }
 
     /// A comparison of the thread's index.
@@ -152,7 +176,7 @@ impl Maker<'_, '_> {
     fn any_index(&mut self, b: &mut Builder, array: Value) -> Value {
         let tid = self.scope[0];
         let start = self.source.pick(MAX_START) as i128;
-        match self.source.pick(8) {
+        match self.source.pick(9) {
             0 => tid,
             1 => {
                 let start = b.int(Scalar::I64, start);
@@ -178,6 +202,10 @@ impl Maker<'_, '_> {
                 b.binary(Op::Sub, last, tid)
             }
             6 => b.int(Scalar::I64, start),
+            7 => {
+                let [quotient, rest] = self.two_indices(b, true);
+                b.cast(if self.source.pick(4) == 0 { quotient } else { rest }, Scalar::I64)
+            }
             _ => {
                 let i = self.value(b, Type::i64());
                 self.masked(b, i, EXTENT as i128 - 1)
