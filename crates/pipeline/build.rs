@@ -9,7 +9,8 @@ fn main() {
     let compiler = ["src", "../ir/src", "../analysis/src", "../transform/src", "../codegen/src", "../runtime/src"];
     println!("cargo:rustc-env=COMPILER={:016x}", hash(&compiler));
     // What decides about that IR besides the program's answers to the front end: which parser it is says the lock file.
-    let front_end = ["../frontend/src", "../diagnostics/src", "../../python/gridstride/lib", "../../Cargo.lock"];
+    let front_end =
+        ["../frontend/src", "../autodiff/src", "../diagnostics/src", "../../python/gridstride/lib", "../../Cargo.lock"];
     println!("cargo:rustc-env=FRONT_END={:016x}", hash(&front_end));
 }
 

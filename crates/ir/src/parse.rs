@@ -18,6 +18,7 @@ mod instruction;
 mod types;
 
 use crate::func::{Attr, FuncRef, Function, FunctionKind, InstId, Module, Site, SiteKind};
+use crate::types::Type;
 use cursor::Cursor;
 use std::fmt;
 
@@ -45,6 +46,13 @@ struct NamedCall {
     inst: InstId,
     name: String,
     at: usize,
+}
+
+/// Reads a type.
+pub fn parse_type(text: &str) -> Result<Type, ParseError> {
+    let mut cursor = Cursor::new(text);
+    let ty = types::parse_type(&mut cursor)?;
+    if cursor.is_at_end() { Ok(ty) } else { Err(cursor.error("a type ends here")) }
 }
 
 /// Reads a whole module.

@@ -70,7 +70,7 @@ pub fn build(
     options: &Options,
     disk: Option<&DiskCache>,
 ) -> Result<Unit, Rejected> {
-    let wanted = Wanted { kernel, arg_types, options, nulls: None };
+    let wanted = Wanted { kernel, arg_types, options, nulls: None, gradient: None };
     recall::unit(host, wanted, disk, |host| Ok(unit(lower(host, kernel, arg_types, options)?)))
 }
 
@@ -86,7 +86,7 @@ pub fn build_with_nulls(
 ) -> Result<Unit, Rejected> {
     let nulls = (!options.checked).then_some(nulls);
     let options = &Options { check_bounds: true, ..options.clone() };
-    let wanted = Wanted { kernel, arg_types, options, nulls };
+    let wanted = Wanted { kernel, arg_types, options, nulls, gradient: None };
     let make = |host: &dyn Host| Ok(unit_for(lower(host, kernel, arg_types, options)?, Sharing::Arrays, nulls));
     recall::unit(host, wanted, disk, make)
 }
@@ -114,11 +114,17 @@ pub fn build_adjoint(
     options: &Options,
     request: &Request,
     part: Part,
+    disk: Option<&DiskCache>,
 ) -> Result<Unit, Rejected> {
     // What the kernel checks it has checked when it ran.
     let unchecked = Options { checked: false, check_bounds: false, check_finite: false, ..options.clone() };
-    let options = Options { gradients: true, ..unchecked };
-    let frontend::Lowered { module, sources, launch_rank, custom, .. } = lower(host, kernel, arg_types, &options)?;
+    let options = &Options { gradients: true, ..unchecked };
+    let wanted = Wanted { kernel, arg_types, options, nulls: None, gradient: Some((request, part)) };
+    recall::unit(host, wanted, disk, |host| adjoint(lower(host, kernel, arg_types, options)?, request, part))
+}
+
+fn adjoint(lowered: frontend::Lowered, request: &Request, part: Part) -> Result<Unit, Rejected> {
+    let frontend::Lowered { module, sources, launch_rank, custom, .. } = lowered;
     if part == Part::Tangent {
         return tangent(&module, &custom, request, Context { sources, launch_rank });
     }

@@ -6,11 +6,11 @@
 use crate::bytes::{Reader, bytes, number};
 use crate::key::Key;
 use crate::unit::{Source, SourceIr, Unit};
+use autodiff::Fact;
 use diagnostics::{FileId, SourceFile, SourceMap, Span};
 use frontend::LIBRARY;
 use ir::{FuncRef, Function, FunctionKind, InstId, Module};
 use std::sync::Arc;
-use transform::Sharing;
 
 /// IR text, and what that leaves out: the threads of a block, names of parameters, spans.
 #[derive(Debug)]
@@ -38,12 +38,24 @@ pub(crate) fn pack(unit: &Unit, files: &[Arc<SourceFile>]) -> Option<Vec<u8>> {
             bytes(&mut out, file.text.as_bytes());
         }
     }
+    number(&mut out, unit.facts.len());
+    for Fact { reads, reads_after, loads, writes, has_adjoint, only_adds, writes_back } in &unit.facts {
+        let flags = [reads, reads_after, loads, writes, has_adjoint, only_adds, writes_back];
+        out.extend(flags.map(|&flag| u8::from(flag)));
+    }
+    number(&mut out, unit.has_primer.into());
+    number(&mut out, unit.tapes.len());
+    unit.tapes.iter().for_each(|ty| bytes(&mut out, ty.to_string().as_bytes()));
     bytes(&mut out, &Kept::of(unit.source().ir.module()).0);
     Some(out)
 }
 
-/// The unit in such bytes; `None` for other bytes.
-pub(crate) fn unpack(packed: &[u8], files: &[Arc<SourceFile>], launch_rank: u32, nulls: Option<u64>) -> Option<Unit> {
+/// The unit in such bytes; `None` for other bytes. `source` has what the caller knows without them.
+pub(crate) fn unpack(
+    packed: &[u8],
+    files: &[Arc<SourceFile>],
+    source: impl FnOnce(SourceIr) -> Source,
+) -> Option<Unit> {
     let mut reader = Reader(packed);
     let key = Key::from_bytes(reader.bytes()?)?;
     let kernel = FuncRef(reader.number()?.try_into().ok()?);
@@ -62,9 +74,24 @@ pub(crate) fn unpack(packed: &[u8], files: &[Arc<SourceFile>], launch_rank: u32,
             (None, None) => Arc::new(SourceFile::new(reader.text()?, reader.text()?)),
         });
     }
-    let ir = SourceIr::kept(Kept(reader.bytes()?.to_vec()));
-    let source = Source { ir, launch_rank, sharing: Sharing::Arrays, nulls };
-    reader.0.is_empty().then(|| Unit::with(source, kernel, kind, symbol, sources, indexed, key))
+    let n_facts = reader.number()?;
+    let facts = (0..n_facts).map(|_| reader.fact()).collect::<Option<_>>()?;
+    let has_primer = reader.flag()?;
+    let n_tapes = reader.number()?;
+    let tapes = (0..n_tapes).map(|_| ir::parse::parse_type(&reader.text()?).ok()).collect::<Option<_>>()?;
+    let source = source(SourceIr::kept(Kept(reader.bytes()?.to_vec())));
+    let mut unit = Unit::with(source, kernel, kind, symbol, sources, indexed, key);
+    (unit.facts, unit.has_primer, unit.tapes) = (facts, has_primer, tapes);
+    reader.0.is_empty().then_some(unit)
+}
+
+impl Reader<'_> {
+    fn fact(&mut self) -> Option<Fact> {
+        let (flags, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        let [reads, reads_after, loads, writes, has_adjoint, only_adds, writes_back] = flags.map(|flag| flag != 0);
+        Some(Fact { reads, reads_after, loads, writes, has_adjoint, only_adds, writes_back })
+    }
 }
 
 impl Kept {
@@ -128,6 +155,8 @@ fn in_order(func: &Function) -> Vec<InstId> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ir::{Scalar, Type};
+    use transform::Sharing;
 
     #[test]
     fn a_unit_that_was_kept_is_what_it_was() {
@@ -149,14 +178,18 @@ mod tests {
         module.sites[0].span = next(ids[0]);
         module.block_dim = 7;
         module.funcs[1].params[0].name = "a".into();
-        let source = Source { ir: SourceIr::made(module), launch_rank: 2, sharing: Sharing::Arrays, nulls: Some(1) };
-        let unit = Unit::new(source, sources);
+        let source = |ir| Source { ir, launch_rank: 2, sharing: Sharing::Arrays, nulls: Some(1) };
+        let facts = vec![Fact { loads: true, writes_back: true, ..Fact::default() }, Fact::default()];
+        let tapes = vec![Type::f32(), Type::array(Type::vector(Scalar::F64, 3), 2)];
+        let mut unit = Unit::new(source(SourceIr::made(module)), sources);
+        (unit.facts, unit.has_primer, unit.tapes) = (facts, true, tapes);
         // One of its files is there without it.
         let files = [unit.sources.files()[1].clone()];
         let packed = pack(&unit, &files).unwrap_or_default();
-        let found = unpack(&packed, &files, 2, Some(1)).unwrap_or_else(|| panic!("not read"));
+        let found = unpack(&packed, &files, source).unwrap_or_else(|| panic!("not read"));
         let facts = |unit: &Unit| (unit.kernel, unit.kind, unit.symbol.clone(), unit.indexed, *unit.key());
         assert_eq!(facts(&found), facts(&unit));
+        assert_eq!((&found.facts, found.has_primer, &found.tapes), (&unit.facts, true, &unit.tapes));
         let texts = |unit: &Unit| unit.sources.files().iter().map(|file| file.text.to_string()).collect::<Vec<_>>();
         assert_eq!(texts(&found), texts(&unit));
         let (found, unit) = (found.source().ir.module(), unit.source().ir.module());
@@ -166,6 +199,6 @@ mod tests {
         assert_eq!((&found.sites, found.block_dim), (&unit.sites, 7));
         let params = |module: &Module| module.funcs.iter().map(|func| func.params.clone()).collect::<Vec<_>>();
         assert_eq!(params(found), params(unit));
-        assert!(unpack(&packed[..packed.len() - 1], &files, 2, Some(1)).is_none());
+        assert!(unpack(&packed[..packed.len() - 1], &files, source).is_none());
     }
 }

@@ -9,16 +9,19 @@
 //! ask, in their order, and gives up at the first answer that none of them has: a changed constant, function, struct,
 //! default or overload is an answer that changed. A program that runs code while its kernel is compiled leaves no path.
 
+use crate::Part;
 use crate::answers::{Named, Question, Recorder, Step, write_steps};
 use crate::bytes::{Reader, bytes, number};
 use crate::cache::DiskCache;
 use crate::counters::{Phase, record};
 use crate::kept;
 use crate::key::Key;
-use crate::unit::Unit;
+use crate::unit::{Source, SourceIr, Unit};
+use autodiff::Request;
 use frontend::{Host, ObjectId, Options, Rejected};
 use ir::Type;
 use std::time::Instant;
+use transform::Sharing;
 
 /// A kernel has so many paths at most, the newest ones: one for each value of what it takes from outside.
 const MAX_PATHS: usize = 32;
@@ -31,6 +34,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) arg_types: &'a [Type],
     pub(crate) options: &'a Options,
     pub(crate) nulls: Option<u64>,
+    /// For a kernel that a gradient takes.
+    pub(crate) gradient: Option<(&'a Request, Part)>,
 }
 
 /// The unit from the disk, else the one that `make` makes, which the disk has from then on.
@@ -66,13 +71,18 @@ pub(crate) fn unit(
 
 impl Wanted<'_> {
     fn key(&self, host: &dyn Host) -> Key {
-        let Wanted { kernel, arg_types, options, nulls } = self;
+        let Wanted { kernel, arg_types, options, nulls, gradient } = self;
         let types = arg_types.iter().map(Type::to_string).collect::<Vec<_>>().join(", ");
-        let how = format!("{options:?} {nulls:?}");
+        let how = format!("{options:?} {nulls:?} {gradient:?}");
         let text = Question::Source(*kernel).ask(host, &mut Named::new(*kernel));
         let compiler = [env!("CARGO_PKG_VERSION"), crate::FINGERPRINT, crate::FRONT_END];
         let texts = compiler.into_iter().chain([types.as_str(), how.as_str()]).map(str::as_bytes);
         Key::new(&[b"paths", &text[..]].into_iter().chain(texts).collect::<Vec<_>>())
+    }
+
+    fn source(&self, ir: SourceIr) -> Source {
+        let sharing = self.gradient.map_or(Sharing::Arrays, |(request, _)| request.shared());
+        Source { ir, launch_rank: self.options.launch_rank, sharing, nulls: self.nulls }
     }
 }
 
@@ -103,7 +113,7 @@ impl<'a> Paths<'a> {
             left.retain(|path| path.steps.get(at) == Some(&(question, &answer[..])));
         }
         let packed = disk.read(&left.first()?.unit)?;
-        kept::unpack(&packed, named.files(), wanted.options.launch_rank, wanted.nulls)
+        kept::unpack(&packed, named.files(), |ir| wanted.source(ir))
     }
 
     /// These and another one, as bytes; the oldest make room for it.

@@ -103,9 +103,8 @@ pub fn text(
     adjoint: Option<&Request>,
 ) -> Result<String, TextError> {
     let unit = match adjoint {
-        Some(request) => {
-            build_adjoint(host, kernel, arg_types, options, request, Part::Adjoint).map_err(TextError::Rejected)?
-        }
+        Some(request) => build_adjoint(host, kernel, arg_types, options, request, Part::Adjoint, None)
+            .map_err(TextError::Rejected)?,
         None => {
             let lowered = lower(host, kernel, arg_types, options).map_err(TextError::Rejected)?;
             if stage == Stage::Typed {

@@ -464,7 +464,8 @@ impl Variants {
                 ("kernel", pipeline::build_with_nulls(&host, id, types, &options, nulls, disk.as_ref()))
             }
             (Some(Differentiated { types, request, part, .. }), _) => {
-                ("gradient of kernel", pipeline::build_adjoint(&host, id, types, &options, request, *part))
+                let unit = pipeline::build_adjoint(&host, id, types, &options, request, *part, disk.as_ref());
+                ("gradient of kernel", unit)
             }
         };
         host.interrupted()?;
