@@ -10,10 +10,9 @@ use crate::gang::is_long;
 use crate::host::abilities;
 use crate::llvm::sums::Summing;
 use crate::llvm::{Abilities, Lowering, Thread};
-use crate::plan::{Plan, alone, fixed_width, plan, plan_in_rows, program_plan, program_plan_in_rows};
+use crate::plan::{Conditions, Plan, alone, fixed_width, plan, plan_in_rows, program_plan, program_plan_in_rows};
 use crate::x86::{CpuOptions, Gang, Passes, declare};
 use crate::{Error, Result};
-use analysis::Division;
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::context::Context;
 use inkwell::module::{Linkage, Module as LlvmModule};
@@ -60,22 +59,22 @@ impl<'c, 'm> Kernel<'c, 'm> {
             return self.tiled(function);
         }
         let usual = plan(self.func, self.options).ok();
-        let Some(rows) = plan_in_rows(self.func, self.options, usual.as_ref()) else {
+        let Some((plan, conditions)) = plan_in_rows(self.func, self.options, usual.as_ref()) else {
             return self.threads(function, usual);
         };
-        let [long, short] = self.choose(function, &rows.func, rows.uniformity.divisions(), rows.least_row)?;
-        self.threads(short, usual)?;
-        self.threads(long, Some(rows))
+        let [special, others] = self.choose(function, &plan.func, &conditions)?;
+        self.threads(others, usual)?;
+        self.threads(special, Some(plan))
     }
 
     fn programs(&self, function: FunctionValue<'c>) -> Result<Passes> {
         let usual = program_plan(self.func, self.options);
-        let Some((rows, least_row)) = program_plan_in_rows(self.func, self.options, &usual) else {
-            return self.program(function, usual);
+        let Some((func, plan, conditions)) = program_plan_in_rows(self.func, self.options, &usual) else {
+            return self.program(function, self.func, usual);
         };
-        let [long, short] = self.choose(function, self.func, rows.uniformity.divisions(), least_row)?;
-        self.program(short, usual)?;
-        self.program(long, rows)
+        let [special, others] = self.choose(function, &func, &conditions)?;
+        self.program(others, self.func, usual)?;
+        self.program(special, &func, plan)
     }
 
     /// A function like the entry point that only it calls.
@@ -88,16 +87,15 @@ impl<'c, 'm> Kernel<'c, 'm> {
         Ok(part)
     }
 
-    /// An entry point that looks at its arguments first: have the launch's rows so many threads? Gives the functions that
-    /// it then calls, and those for shorter rows.
+    /// An entry point that looks at its arguments first: does the launch keep to the conditions? Gives the function that
+    /// it then calls, and the one for others.
     fn choose(
         &self,
         function: FunctionValue<'c>,
         func: &Function,
-        divisions: &[Division],
-        least_row: u64,
+        conditions: &Conditions,
     ) -> Result<[FunctionValue<'c>; 2]> {
-        let ways = [self.part(function, "rows")?, self.part(function, "threads")?];
+        let ways = [self.part(function, "special")?, self.part(function, "others")?];
         let [allocas, start] = ["allocas", "start"].map(|name| self.ctx.append_basic_block(function, name));
         let params = function.get_params();
         let [args, bounds, _, _, fault] = params[..] else {
@@ -112,9 +110,9 @@ impl<'c, 'm> Kernel<'c, 'm> {
         let mut lowering = self.lowering(func, function, allocas, thread);
         lowering.builder.position_at_end(start);
         load_arguments(&mut lowering, func, args.into_pointer_value(), self.options.contiguous)?;
-        let are_long = lowering.are_rows_long(divisions, least_row)?;
+        let is_special = lowering.keeps_to(conditions)?;
         let blocks = [lowering.block(), lowering.block()];
-        lowering.builder.build_conditional_branch(are_long, blocks[0], blocks[1])?;
+        lowering.builder.build_conditional_branch(is_special, blocks[0], blocks[1])?;
         for (block, way) in blocks.into_iter().zip(ways) {
             lowering.builder.position_at_end(block);
             let args: Vec<BasicMetadataValueEnum<'c>> = params.iter().map(|&param| param.into()).collect();
@@ -187,7 +185,7 @@ impl<'c, 'm> Kernel<'c, 'm> {
     }
 
     /// A block program.
-    fn program(&self, function: FunctionValue<'c>, plan: ProgramPlan) -> Result<Passes> {
+    fn program(&self, function: FunctionValue<'c>, func: &Function, plan: ProgramPlan) -> Result<Passes> {
         let allocas = self.ctx.append_basic_block(function, "allocas");
         let zero = self.ctx.i64_type().const_zero();
         let fault =
@@ -195,11 +193,11 @@ impl<'c, 'm> Kernel<'c, 'm> {
         let (index, narrow, extents) = ([zero; 4], [None; 4], [zero; 4]);
         let thread =
             Thread { index, narrow, extents, end: allocas, fault: fault.into_pointer_value(), row_in_chunk: zero };
-        let mut lowering = self.lowering(self.func, function, allocas, thread);
+        let mut lowering = self.lowering(func, function, allocas, thread);
         let shell = Shell::new(&lowering)?;
         lowering.thread.end = shell.end;
         let contiguous = self.options.contiguous;
-        lowering.program(&shell, plan, |lowering, args| load_arguments(lowering, self.func, args, contiguous))?;
+        lowering.program(&shell, plan, |lowering, args| load_arguments(lowering, func, args, contiguous))?;
         Ok(Passes::All)
     }
 

@@ -3,13 +3,14 @@
 //! In: an optimized kernel and [`CpuOptions`]. Out: a [`Plan`], or why there is none; and what `explain` tells of it.
 
 use crate::block::Plan as ProgramPlan;
-use crate::gang::{Reason, Streams, can_widen, width};
+use crate::gang::{Reason, Streams, can_widen, reloads, width};
 use crate::host::{cpu, gathers};
 use crate::rows::divisions_in;
 use crate::x86::{CpuOptions, Gang};
-use analysis::Uniformity;
+use analysis::{Division, Lanes, Uniformity};
 use diagnostics::Span;
 use ir::{FuncRef, Function, FunctionKind, InstId, Module};
+use transform::Rows;
 
 /// How a kernel runs as gangs.
 pub(crate) struct Plan {
@@ -18,8 +19,16 @@ pub(crate) struct Plan {
     pub uniformity: Uniformity,
     pub streams: Streams,
     pub width: u32,
-    /// Launches whose rows have fewer threads run otherwise.
+}
+
+/// What launches must keep to for a plan; others have code of their own.
+#[derive(Default)]
+pub(crate) struct Conditions {
+    /// Rows, which these end, have so many threads.
+    pub divisions: Vec<Division>,
     pub least_row: u64,
+    /// Arrays are rows of vectors.
+    pub rows: Rows,
 }
 
 pub(crate) struct Refused {
@@ -36,16 +45,39 @@ pub(crate) fn plan(func: &Function, options: &CpuOptions) -> Result<Plan, Box<Re
 
 /// Gangs that end where a quotient of the thread's index changes; none where the kernel has no such quotient. `usual` is
 /// the plan for gangs that go on.
-pub(crate) fn plan_in_rows(func: &Function, options: &CpuOptions, usual: Option<&Plan>) -> Option<Plan> {
-    let func = &with_known_divisions(func);
-    let plan = plan_by(func, options, analysis::uniformity_in_rows).ok()?;
-    let width = u64::from(plan.width);
-    let least_row = match options.gang {
-        Gang::Masked(_) => 1,
-        Gang::Auto if usual.is_some() => MIN_GANGS * width,
-        _ => width,
+pub(crate) fn plan_in_rows(func: &Function, options: &CpuOptions, usual: Option<&Plan>) -> Option<(Plan, Conditions)> {
+    let func = with_known_divisions(func);
+    let (vectors, rows) = with_vectors(&func, options, options.rank.saturating_sub(1));
+    let ways = [(!rows.is_empty()).then_some((vectors, rows)), Some((func, Rows::default()))];
+    ways.into_iter().flatten().find_map(|(func, rows)| {
+        let plan = plan_by(&func, options, analysis::uniformity_in_rows).ok()?;
+        let width = u64::from(plan.width);
+        let least_row = match options.gang {
+            Gang::Masked(_) => 1,
+            Gang::Auto if usual.is_some() => MIN_GANGS * width,
+            _ => width,
+        };
+        let divisions = plan.uniformity.divisions().to_vec();
+        let is_special = !divisions.is_empty() || !rows.is_empty();
+        is_special.then_some((plan, Conditions { divisions, least_row, rows }))
+    })
+}
+
+/// A kernel in which arrays are rows of vectors, where neighboring threads have neighboring rows.
+fn with_vectors(func: &Function, options: &CpuOptions, lane_dim: u32) -> (Function, Rows) {
+    let mut func = func.clone();
+    if !options.contiguous || options.gang == Gang::Off || is_deep(&func) {
+        return (func, Rows::default());
+    }
+    let lanes = analysis::uniformity_in_rows(&func, lane_dim);
+    let is_next = |func: &Function, id: InstId| {
+        let inst = func.inst(id);
+        let rank = func.ty(inst.operands[0]).as_array().map_or(0, |(_, rank)| rank as usize);
+        let [leading @ .., row, _] = inst.access(rank).1 else { return false };
+        leading.iter().all(|&index| lanes.is_uniform(index)) && matches!(lanes.lanes(*row), Lanes::Affine(_))
     };
-    (!plan.uniformity.divisions().is_empty()).then_some(Plan { least_row, ..plan })
+    let rows = transform::rows_as_vectors(&mut func, &is_next);
+    (func, rows)
 }
 
 fn plan_by(
@@ -70,9 +102,12 @@ fn plan_by(
     };
     let streams = Streams::of(&func, &uniformity);
     let is_half_a_line = options.gang == Gang::Auto && streams.wants_lines(&func);
+    let is_doubled = |width: u32| {
+        width <= 8 && is_half_a_line || width <= 16 && options.gang == Gang::Auto && reloads(&func, &uniformity)
+    };
     match width {
-        Ok(width @ 2..=8) if is_half_a_line => Ok(Plan { func, uniformity, streams, width: 2 * width, least_row: 0 }),
-        Ok(width) => Ok(Plan { func, uniformity, streams, width, least_row: 0 }),
+        Ok(width @ 2..) if is_doubled(width) => Ok(Plan { func, uniformity, streams, width: 2 * width }),
+        Ok(width) => Ok(Plan { func, uniformity, streams, width }),
         Err(reason) => Err(Box::new(Refused { func, reason })),
     }
 }
@@ -123,22 +158,25 @@ pub(crate) fn program_plan(func: &Function, options: &CpuOptions) -> ProgramPlan
     ProgramPlan::new(func, analysis::uniformity(func, 0), fixed_width(func, options), options.isa)
 }
 
-/// As [`plan_in_rows`], for a block program, with the least threads of a row.
+/// As [`plan_in_rows`], for a block program.
 pub(crate) fn program_plan_in_rows(
     func: &Function,
     options: &CpuOptions,
     usual: &ProgramPlan,
-) -> Option<(ProgramPlan, u64)> {
-    let uniformity = analysis::uniformity_in_rows(func, 0);
-    let plan = ProgramPlan::new(func, uniformity, fixed_width(func, options), options.isa);
+) -> Option<(Function, ProgramPlan, Conditions)> {
+    let (func, rows) = with_vectors(func, options, 0);
+    let uniformity = analysis::uniformity_in_rows(&func, 0);
+    let plan = ProgramPlan::new(&func, uniformity, fixed_width(&func, options), options.isa);
     let is_divided = |&id: &InstId| {
         let region = func.inst(id).regions[0];
-        !divisions_in(func, region, plan.uniformity.divisions()).is_empty()
+        !divisions_in(&func, region, plan.uniformity.divisions()).is_empty()
     };
-    let gains = plan.wide.len() >= usual.wide.len() && plan.wide.iter().any(is_divided);
+    let is_special = plan.wide.iter().any(is_divided) || !rows.is_empty() && !plan.wide.is_empty();
     let width = u64::from(plan.width);
     let least_row = if options.gang == Gang::Auto { 2 * width } else { 1 };
-    gains.then_some((plan, least_row))
+    let divisions = plan.uniformity.divisions().to_vec();
+    let conditions = Conditions { divisions, least_row, rows };
+    (is_special && plan.wide.len() >= usual.wide.len()).then_some((func, plan, conditions))
 }
 
 /// The lanes of gangs, where that is not for the machine's vectors to say.
@@ -164,15 +202,13 @@ pub fn explain(module: &Module, kernel: FuncRef, options: &CpuOptions) -> Vec<No
     if func.kind == FunctionKind::BlockProgram {
         let usual = program_plan(func, options);
         return match program_plan_in_rows(func, options, &usual) {
-            Some((rows, least)) => with_rows(crate::block::explain(func, &rows), least, "other code runs"),
+            Some((func, plan, conditions)) => with_conditions(crate::block::explain(&func, &plan), &conditions),
             None => crate::block::explain(func, &usual),
         };
     }
     let usual = plan(func, options);
-    if let Some(rows) = plan_in_rows(func, options, usual.as_ref().ok()) {
-        let shorter = if usual.is_ok() { "lanes are neighbors across rows" } else { "each thread runs alone" };
-        let notes = crate::gang::explain(&rows.func, Ok((&rows.uniformity, rows.width)));
-        return with_rows(notes, rows.least_row, shorter);
+    if let Some((plan, conditions)) = plan_in_rows(func, options, usual.as_ref().ok()) {
+        return with_conditions(crate::gang::explain(&plan.func, Ok((&plan.uniformity, plan.width))), &conditions);
     }
     match usual {
         Ok(plan) => crate::gang::explain(&plan.func, Ok((&plan.uniformity, plan.width))),
@@ -180,12 +216,22 @@ pub fn explain(module: &Module, kernel: FuncRef, options: &CpuOptions) -> Vec<No
     }
 }
 
-/// Says, after the verdict, what divisions make of gangs.
-fn with_rows(mut notes: Vec<Note>, least_row: u64, otherwise: &str) -> Vec<Note> {
-    let text = format!(
-        "gangs end where a quotient of the index changes; in launches where that is after fewer than {least_row} threads \
-         {otherwise}"
-    );
-    notes.insert(1, Note { span: Span::NONE, text });
+/// Says, after the verdict, for which launches that is.
+fn with_conditions(mut notes: Vec<Note>, conditions: &Conditions) -> Vec<Note> {
+    let Conditions { divisions, least_row, rows } = conditions;
+    let mut texts = Vec::new();
+    if !divisions.is_empty() {
+        let text = "gangs end where a quotient of the index changes; where that is after fewer than";
+        texts.push(format!("{text} {least_row} threads, launches run other code"));
+    }
+    for (param, length) in &rows.lengths {
+        let text = "is an array of vectors where its last dimension has";
+        texts.push(format!("argument {param} {text} {length} elements; else launches run other code"));
+    }
+    if !rows.apart.is_empty() {
+        texts.push("launches whose arrays share memory run other code: components are stored together".into());
+    }
+    let texts = texts.into_iter().map(|text| Note { span: Span::NONE, text });
+    notes.splice(1..1, texts);
     notes
 }

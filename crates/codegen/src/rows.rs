@@ -11,10 +11,12 @@
 
 use crate::Result;
 use crate::llvm::Lowering;
+use crate::plan::Conditions;
 use analysis::{Division, Divisor};
 use inkwell::IntPredicate as Is;
 use inkwell::values::IntValue;
 use ir::{InstId, Scalar, Value, ValueDef};
+use transform::Rows;
 
 /// What quotients and rests are at a row's first thread.
 pub(crate) struct RowStart<'c> {
@@ -75,8 +77,53 @@ impl<'c> Lowering<'c, '_> {
         Ok(Some(b.build_int_add(start, distance, "")?))
     }
 
+    /// Whether a launch keeps to what code relies on.
+    pub(crate) fn keeps_to(&mut self, conditions: &Conditions) -> Result<IntValue<'c>> {
+        let Conditions { divisions, least_row, rows } = conditions;
+        let long = self.are_rows_long(divisions, *least_row)?;
+        let vectors = self.are_vectors(rows)?;
+        Ok(self.builder.build_and(long, vectors, "")?)
+    }
+
+    /// Whether the last dimensions of arrays are as long as vectors, and no array that is stored to by vectors shares
+    /// memory with another.
+    fn are_vectors(&mut self, rows: &Rows) -> Result<IntValue<'c>> {
+        let params = self.func.region(self.func.body).params.clone();
+        let b = &self.builder;
+        let mut holds = self.ctx.bool_type().const_all_ones();
+        for &(param, length) in &rows.lengths {
+            let array = self.array(params[param])?;
+            let Some(&extent) = array.extents.last() else { continue };
+            let is_length = b.build_int_compare(Is::EQ, extent, self.i64(length.into()), "")?;
+            holds = b.build_and(holds, is_length, "")?;
+        }
+        for &stored in &rows.apart {
+            let [start, end] = self.span(params[stored])?;
+            let others =
+                params.iter().enumerate().filter(|&(at, &param)| at != stored && self.func.ty(param).is_array());
+            for (_, &other) in others {
+                let [other_start, other_end] = self.span(other)?;
+                let is_before = b.build_int_compare(Is::ULE, end, other_start, "")?;
+                let is_behind = b.build_int_compare(Is::ULE, other_end, start, "")?;
+                holds = b.build_and(holds, b.build_or(is_before, is_behind, "")?, "")?;
+            }
+        }
+        Ok(holds)
+    }
+
+    /// Where an array without gaps begins and ends.
+    fn span(&self, array: Value) -> Result<[IntValue<'c>; 2]> {
+        let array = self.array(array)?;
+        let mut size = self.i64(array.elem.size());
+        for &extent in &array.extents {
+            size = self.builder.build_int_mul(size, extent, "")?;
+        }
+        let start = self.builder.build_ptr_to_int(array.base, self.ctx.i64_type(), "")?;
+        Ok([start, self.builder.build_int_add(start, size, "")?])
+    }
+
     /// Whether all rows of a launch have at least `n` threads.
-    pub(crate) fn are_rows_long(&mut self, divisions: &[Division], n: u64) -> Result<IntValue<'c>> {
+    fn are_rows_long(&mut self, divisions: &[Division], n: u64) -> Result<IntValue<'c>> {
         let mut early = Vec::new();
         let mut are_long = self.ctx.bool_type().const_all_ones();
         for division in divisions {

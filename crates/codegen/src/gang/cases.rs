@@ -25,7 +25,7 @@ pub(super) struct Cases<'c> {
 }
 
 /// Conditions deeper than this are asked lane by lane.
-const MAX_DEPTH: u32 = 16;
+pub(super) const MAX_DEPTH: u32 = 16;
 
 impl<'c> Lowering<'c, '_> {
     /// The cases of a condition where all lanes are on; `None` where its parts are not of the kind that two lanes tell.

@@ -1,10 +1,11 @@
 //! What the gang lowering does to each access and branch, in words.
 
+use super::cases::MAX_DEPTH;
 use super::widen::{Reason, is_gather};
 use crate::Note;
 use analysis::{Access, Lanes, Uniformity, classify};
 use diagnostics::Span;
-use ir::{Function, InstId, Op, RegionId};
+use ir::{Function, InstId, Op, RegionId, Value, ValueDef};
 
 /// Notes in the order of the kernel's text: the verdict, then one for each access, branch and loop.
 pub(crate) fn explain(func: &Function, plan: Result<(&Uniformity, u32), &Reason>) -> Vec<Note> {
@@ -36,6 +37,10 @@ fn region(func: &Function, uniformity: &Uniformity, region_id: RegionId, is_mask
         let is_divergent = uniformity.is_divergent(id);
         let text = match inst.op {
             Op::Load | Op::Store | Op::Atomic | Op::AtomicCas => Some(access(func, uniformity, id, is_masked)),
+            Op::If if is_divergent && !is_masked && has_ends(func, uniformity, inst.operands[0], MAX_DEPTH) => Some(
+                "branch: the first and the last lane tell whether all or none take it, arms under masks where not"
+                    .into(),
+            ),
             Op::If if is_divergent => Some("branch: divergent, arms under masks".into()),
             Op::If => Some("branch: uniform".into()),
             Op::For | Op::Loop if is_divergent => Some("loop: divergent, runs until the last lane is done".into()),
@@ -48,6 +53,21 @@ fn region(func: &Function, uniformity: &Uniformity, region_id: RegionId, is_mask
         for &inner in &inst.regions {
             region(func, uniformity, inner, is_masked || is_divergent, notes);
         }
+    }
+}
+
+/// Whether a condition is put together from comparisons of what is the same in all lanes or grows evenly.
+fn has_ends(func: &Function, uniformity: &Uniformity, condition: Value, depth: u32) -> bool {
+    let ValueDef::Result(id, _) = func.def(condition) else { return uniformity.is_uniform(condition) };
+    let inst = func.inst(id);
+    let mut operands = inst.operands.iter();
+    match inst.op {
+        _ if uniformity.is_uniform(condition) => true,
+        Op::And | Op::Or | Op::Not => depth > 0 && operands.all(|&value| has_ends(func, uniformity, value, depth - 1)),
+        Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Eq | Op::Ne => {
+            operands.all(|&value| uniformity.lanes(value) != Lanes::Varying)
+        }
+        _ => false,
     }
 }
 

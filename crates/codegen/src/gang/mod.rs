@@ -38,7 +38,7 @@ mod widen;
 pub(crate) use explain::{explain, explain_region};
 pub(crate) use memory::scalars;
 pub(crate) use stream::Streams;
-pub(crate) use widen::{Reason, can_widen, can_widen_region, is_gather, is_long, width};
+pub(crate) use widen::{Reason, can_widen, can_widen_region, is_gather, is_long, reloads, width};
 
 use crate::llvm::lanes::{as_int, as_lanes, n_lanes, number, steps};
 use crate::llvm::types::Leaf;

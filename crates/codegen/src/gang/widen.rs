@@ -82,6 +82,36 @@ pub(crate) fn width(func: &Function, uniformity: &Uniformity, features: &str) ->
     Some(bytes / widest.max().unwrap_or(4).max(4) as u32)
 }
 
+/// Kernels of more instructions, or that load more scalars, need the registers that a gang of twice the width would take.
+const MAX_INSTS_DOUBLED: usize = 64;
+const MAX_LOADED_DOUBLED: usize = 8;
+
+/// Whether a gang loads what the one before it has just stored part of, as where a stencil works in place: such a load
+/// waits until the store has reached the cache, so that fewer and wider gangs are faster. Of threads that do not wait for
+/// each other either may come first.
+pub(crate) fn reloads(func: &Function, uniformity: &Uniformity) -> bool {
+    let accesses = accesses(func);
+    let is_loop = |inst: &ir::Inst| matches!(inst.op, Op::For | Op::Loop);
+    let listed = || func.regions.iter().flat_map(|region| &region.insts).map(|&id| func.inst(id));
+    let n_loaded: usize =
+        listed().filter(|inst| inst.op == Op::Load).map(|inst| func.ty(inst.result()).n_leaves()).sum();
+    let n_insts = listed().filter(|inst| inst.op != Op::Const).count();
+    if n_insts > MAX_INSTS_DOUBLED || n_loaded > MAX_LOADED_DOUBLED || listed().any(is_loop) {
+        return false;
+    }
+    let row = |id: InstId| {
+        let inst = func.inst(id);
+        let rank = func.ty(inst.operands[0]).as_array().map_or(0, |(_, rank)| rank as usize);
+        let is_unit = classify(func, uniformity, id, true) == Access::Unit;
+        inst.operands[..=rank].split_last().filter(|_| is_unit)
+    };
+    let pairs = accesses.iter().flat_map(|&x| accesses.iter().map(move |&y| (x, y)));
+    pairs.filter(|&(x, y)| func.inst(x).op == Op::Store && func.inst(y).op == Op::Load).any(|(store, load)| {
+        let (Some((at, of)), Some((other, of_other))) = (row(store), row(load)) else { return false };
+        of == of_other && at != other
+    })
+}
+
 /// From so many instructions on LLVM takes so long over a kernel that one body must do.
 const LONG: usize = 600;
 /// Masks are a small part of the work where so many instructions come on one access to memory.

@@ -457,7 +457,7 @@ fn explain_names_each_access_and_branch() {
             "runs 16 threads at a time as lanes of vectors",
             "load: unit stride",
             "loop: uniform",
-            "branch: divergent, arms under masks",
+            "branch: the first and the last lane tell whether all or none take it, arms under masks where not",
             "load: uniform, masked where lanes part",
             "store: unit stride",
         ]
