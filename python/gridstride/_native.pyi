@@ -54,6 +54,15 @@ def build_bvh(
     boxes: tuple[Array, Array], groups: Array | None, tree: tuple[Array, Array], leaf_size: int, is_median: bool
 ) -> tuple[int, list[tuple[int, int]]]: ...  # on the host; the number of nodes, and each group with its root
 def refit_bvh(boxes: tuple[Array, Array], tree: tuple[Array, Array], n_nodes: int) -> None: ...
+def object_changed(id: int) -> None: ...  # what kernels find by it is not what it was
+
+class WideTree:  # of eight children a node
+    n_nodes: int
+    n_triangles: int
+    @staticmethod
+    def of(boxes: tuple[Array, Array], tree: tuple[Array, Array], n_nodes: int) -> WideTree | None: ...
+    def fill(self, boxes: tuple[Array, Array], tree: tuple[Array, Array], rows: Array) -> None: ...
+    def fill_triangles(self, corners: Array, rows: Array) -> None: ...
 
 class Array:
     """Base of `gridstride.array`: a view of device memory that a launch can read without calling Python.

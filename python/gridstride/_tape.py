@@ -25,7 +25,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from gridstride import _device, _logger, _native, _overwrites, _runtime_tape, config
+from gridstride import _device, _logger, _native, _overwrites, _runtime_tape, _types, config
 from gridstride._array import array
 from gridstride._kernel import Kernel
 from gridstride._struct import struct_base
@@ -168,6 +168,8 @@ class Tape(_native.Tape):
                 that was overwritten and not saved.
             CompileError: A kernel with an operation on the way that has no derivative, with its line.
         """
+        for mesh in self._meshes():
+            mesh._write()
         seeds: list[Any] = []
         if loss is not None:
             if loss.size != 1 or loss._type.kind != "scalar":
@@ -196,6 +198,10 @@ class Tape(_native.Tape):
     def zero(self) -> None:
         """Sets the gradients of all arrays on the tape to zero."""
         self._zero()
+        for mesh in self._meshes():
+            for gradient in (mesh.points.grad, mesh.velocities and mesh.velocities.grad):
+                if gradient is not None:
+                    gradient.zero_()
         for gradient in self._kept.values():
             if isinstance(gradient, _native.Array):
                 gradient.zero_()
@@ -208,6 +214,15 @@ class Tape(_native.Tape):
         self._kept = self.gradients
         self.scopes = []
         self._reset()
+
+    def _meshes(self) -> list[Any]:
+        """The meshes whose ids launches got as arguments: gradients go to their arrays, too."""
+        meshes = _runtime_tape.meshes
+        if not meshes:
+            return []
+        launches = [entry for entry in self._entries() if isinstance(entry[0], Kernel)]
+        ids = {int(one) for entry in launches for one in entry[3] if isinstance(one, int | _types.uint64)}
+        return [mesh for mesh in (meshes.get(one) for one in ids) if mesh is not None]
 
     # What is on it.
 

@@ -11,6 +11,8 @@ pub enum Root {
     Param(u32, u32),
     /// A `local_array`, by its result.
     Local(Value),
+    /// An array that brings its adjoint along.
+    WithAdjoint,
     /// An address that was computed or loaded, or an array that a loop carries.
     Unknown,
 }
@@ -47,6 +49,7 @@ fn collect(func: &Function, value: Value, leaf: u32, found: &mut Vec<Root>) {
                     let outer = func.ty(inst.operands[0]);
                     collect(func, inst.operands[0], leaf + outer.leaf_start(*part as usize) as u32, found);
                 }
+                (Op::WithAdjoint, _) => found.push(Root::WithAdjoint),
                 (Op::Select, _) => inst.operands[1..].iter().for_each(|&arm| collect(func, arm, leaf, found)),
                 (Op::LocalArray, _) => found.push(Root::Local(value)),
                 // Of a kernel with tiles: a block is one thread as far as its memory is concerned.
@@ -90,7 +93,7 @@ impl Aliases {
         match (a, b) {
             (Root::Local(a), Root::Local(b)) => a == b,
             (Root::Local(_), _) | (_, Root::Local(_)) => false,
-            (Root::Unknown, _) | (_, Root::Unknown) => true,
+            (Root::Unknown | Root::WithAdjoint, _) | (_, Root::Unknown | Root::WithAdjoint) => true,
             (a, b) => a == b || self.params_overlap,
         }
     }

@@ -109,6 +109,9 @@ impl Sweep<'_> {
                 .refuse(inst, "the gradient of an array that is stored in an array is not known")
                 .help("pass the arrays as arguments of the kernel");
         }
+        if self.brings_adjoint(inst.operands[0]) {
+            return self.reverse_access_by_id(inst, &place, d_result);
+        }
         match (inst.op, &inst.attr) {
             (Op::Load, _) => {
                 if let Some(d) = d_result {
@@ -134,6 +137,29 @@ impl Sweep<'_> {
                     .help("use `atomic_add`, `atomic_min` or `atomic_max`");
             }
         }
+    }
+
+    fn brings_adjoint(&self, array: Value) -> bool {
+        roots(self.primal, array).contains(&Root::WithAdjoint)
+    }
+
+    /// Of an array that a kernel finds by an object's id: only a run tells whether its adjoint has memory.
+    fn reverse_access_by_id(&mut self, inst: &Inst, place: &Place, d_result: Option<Value>) {
+        if inst.op != Op::Load {
+            self.refuse(inst, "the gradient of what is written to an array of an object is not known")
+                .help("pass the array as an argument of the kernel");
+            return;
+        }
+        let Some(d) = d_result else { return };
+        let is_null = self.b.push1(Op::IsNull, &[place.array], Attr::None, Type::bool());
+        let (absent, present) = (self.b.func.add_region(&[]), self.b.func.add_region(&[]));
+        let here = self.b.enter(absent);
+        self.b.yield_(&[]);
+        self.b.enter(present);
+        place.add(&mut self.b, d);
+        self.b.yield_(&[]);
+        self.b.enter(here);
+        self.b.push(Op::If, &[is_null], Attr::None, &[absent, present], &[]);
     }
 
     /// An array that is itself part of an array's element has its adjoint nowhere that the kernel could find it.

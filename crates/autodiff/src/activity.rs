@@ -57,7 +57,7 @@ impl Activity {
         let found = roots(func, array);
         let is_present = |root: &Root| match root {
             Root::Param(index, _) => self.wanted.get(*index as usize) == Some(&true),
-            Root::Local(_) => true,
+            Root::Local(_) | Root::WithAdjoint => true,
             Root::Unknown => false,
         };
         match (found.iter().any(is_present), found.iter().all(is_present)) {
@@ -226,7 +226,7 @@ pub(crate) fn carried<'f>(func: &'f Function, inst: &'f Inst) -> (&'f [Value], &
 fn flows<'f>(func: &Function, inst: &'f Inst) -> &'f [Value] {
     let is_float = |value: Value| func.ty(value).element().is_some_and(Scalar::is_float);
     match inst.op {
-        Op::Select => &inst.operands[1..],
+        Op::Select | Op::MaskSelect => &inst.operands[1..],
         Op::ExtractDyn => &inst.operands[..1],
         Op::InsertDyn => &inst.operands[..2],
         // From a number to another kind of number the derivative is zero, but bits may come back as a float.

@@ -50,6 +50,8 @@ pub struct Adjoint {
     pub module: Module,
     /// One a parameter of the primal kernel.
     pub facts: Vec<Fact>,
+    /// It reads memory that the kernel finds by itself: of an object by its id, or at an address.
+    pub reads_elsewhere: bool,
     /// A kernel of the same parameters that must run before, over the same memory: see [`crate::extremes`].
     pub primer: Option<Module>,
     /// Types of the tapes in shared memory. The adjoint kernel has a further parameter, an i64 a thread and tape that
@@ -129,7 +131,9 @@ pub fn reverse(module: &Module, custom: &[CustomGradient], request: &Request) ->
     } else {
         Some(whole.in_module(whole.sweep(&adjoints, &request.wanted, true).counting(&types, &adjoints, request)?))
     };
-    Ok(Adjoint { module: whole.in_module(out), facts, primer, measure, tapes })
+    let reads_elsewhere = listed(&out)
+        .any(|(_, inst)| inst.op.effect() == Effect::Read && roots(&out, inst.operands[0]).contains(&Root::Unknown));
+    Ok(Adjoint { module: whole.in_module(out), facts, reads_elsewhere, primer, measure, tapes })
 }
 
 /// What is known of a kernel or function that is differentiated.
@@ -180,7 +184,7 @@ impl Whole {
             // The tapes themselves are behind where they start.
             Root::Param(index, _) => index < n_scratch || index >= starts,
             Root::Local(_) => true,
-            Root::Unknown => false,
+            Root::WithAdjoint | Root::Unknown => false,
         };
         if self.module.funcs.len() > 1 {
             func = self.with_calls_inlined(func);
@@ -270,7 +274,7 @@ impl Swept {
         let is_shared = |inst: &Inst| {
             matches!(inst.op, Op::Load | Op::Store | Op::Atomic | Op::AtomicCas)
                 && reached(inst).iter().any(|&root| {
-                    root == Root::Unknown && is_write(inst)
+                    matches!(root, Root::Unknown | Root::WithAdjoint) && is_write(inst)
                         || written.iter().any(|&other| {
                             aliases.may_alias(root, other)
                                 && !(root == other && transform::has_own_index(&func, inst, request.rank))
@@ -385,7 +389,7 @@ pub(crate) fn refuse_blocks(primal: &Function) -> Result<(), Vec<Diagnostic>> {
 }
 
 fn listed(func: &Function) -> impl Iterator<Item = (InstId, &Inst)> {
-    func.regions.iter().flat_map(|region| &region.insts).map(|&id| (id, func.inst(id)))
+    func.reached().into_iter().map(|id| (id, func.inst(id)))
 }
 
 /// What an atomic gave the first time it may not give again.
@@ -412,7 +416,7 @@ fn facts(forward: &Function, primal: &Function, out: &Function, adjoints: &[Opti
             match root {
                 Root::Param(index, _) => facts.get_mut(index as usize).into_iter().for_each(set),
                 Root::Local(_) => {}
-                Root::Unknown => facts.iter_mut().for_each(set),
+                Root::WithAdjoint | Root::Unknown => facts.iter_mut().for_each(set),
             }
         }
     };

@@ -343,7 +343,7 @@ impl Dual<'_> {
     /// Ops that are linear in each float operand, applied to tangents.
     fn linear(&mut self, inst: &Inst, operands: &[Value], ty: Type) -> Option<Value> {
         let (first, floats) = match inst.op {
-            Op::Select => (1, 2),
+            Op::Select | Op::MaskSelect => (1, 2),
             Op::ExtractDyn => (0, 1),
             Op::InsertDyn => (0, 2),
             Op::Construct => (0, operands.len()),

@@ -10,6 +10,14 @@ impl Sweep<'_> {
         let x = inst.operands.first().copied();
         match (inst.op, &inst.attr) {
             (Op::Select, _) => self.reverse_select(inst, d),
+            (Op::MaskSelect, _) => {
+                let (mask, ty) = (self.value(inst.operands[0]), self.primal.ty(inst.result()));
+                let nothing = zero(&mut self.b, ty);
+                for (operand, [set, unset]) in [(1, [d, nothing]), (2, [nothing, d])] {
+                    let d = self.b.push1(Op::MaskSelect, &[mask, set, unset], Attr::None, ty);
+                    self.accumulate(inst.operands[operand], d);
+                }
+            }
             (Op::Cast, _) => {
                 let (from, to) = (self.scalar_of(inst.operands[0]), self.scalar_of(inst.result()));
                 if from.is_some_and(Scalar::is_float)

@@ -71,6 +71,8 @@ rules! {
     Abs Scalar |e, x, _| vec![By(e.sign(x[0]))];
     Min Scalar |e, x, _| e.chosen(Op::Lt, x);
     Max Scalar |e, x, _| e.chosen(Op::Gt, x);
+    Lesser Scalar |e, x, _| e.chosen(Op::Lt, x);
+    Greater Scalar |e, x, _| e.chosen(Op::Gt, x);
     Fma Whole |_, x, _| vec![By(x[1]), By(x[0]), One];
     // Zeros have signs too.
     CopySign Scalar |e, x, _| {

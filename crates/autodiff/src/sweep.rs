@@ -181,6 +181,11 @@ impl<'a> Sweep<'a> {
                     self.copy(id);
                 }
             }
+            Op::WithAdjoint => {
+                let [array, adjoint] = [0, 1].map(|index| self.value(inst.operands[index]));
+                self.set(&inst.results, &[array]);
+                self.shadows[inst.result().index()] = Some(adjoint);
+            }
             _ => {
                 self.copy(id);
                 self.shadow(inst);

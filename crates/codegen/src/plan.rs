@@ -145,10 +145,11 @@ fn simplify(func: &mut Function) {
     }
 }
 
-/// A kernel whose threads run one by one: no element's index is tested for counting from the end where a loop can tell.
+/// A kernel whose threads run one by one on the host: no element's index is tested for counting from the end where a loop can tell.
 pub(crate) fn alone(func: &Function) -> Function {
     let mut func = func.clone();
-    if !is_deep(&func) && transform::split_at_zero(&mut func).0 {
+    let is_settled = transform::settle_host(&mut func, true);
+    if !is_deep(&func) && (transform::split_at_zero(&mut func) | is_settled).0 {
         simplify(&mut func);
     }
     func

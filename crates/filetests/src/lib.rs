@@ -129,6 +129,8 @@ fn transform(module: &mut Module, pass: &str) -> Result<(), String> {
                 let _ = transform::unify_returns(func);
             }
         }
+        "drop_adjoints" => each(module, transform::drop_adjoints),
+        "settle_host" => each(module, |func| transform::settle_host(func, false)),
         "batch_reads" => each(module, |func| transform::batch_reads(func, false)),
         "batch_reads_in_domains" => each(module, |func| transform::batch_reads(func, true)),
         "flatten_arms" => each(module, transform::flatten_arms),

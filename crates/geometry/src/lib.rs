@@ -6,3 +6,4 @@
 pub mod build;
 pub mod sort;
 pub mod tree;
+pub mod wide;

@@ -231,6 +231,8 @@ pub(crate) enum Step {
         n: u32,
     },
     TernaryN(Box<TernaryN>),
+    Mask(Box<Mask>),
+    MaskSelect(Box<MaskSelect>),
     /// One word.
     Move1 {
         dst: Slot,
@@ -390,5 +392,24 @@ pub(crate) struct TernaryN {
     pub(crate) a: Slot,
     pub(crate) b: Slot,
     pub(crate) c: Slot,
+    pub(crate) n: u32,
+}
+
+/// Bit k of the result: what the comparison says of component k.
+#[derive(Debug)]
+pub(crate) struct Mask {
+    pub(crate) function: Binary,
+    pub(crate) dst: Slot,
+    pub(crate) a: Slot,
+    pub(crate) b: Slot,
+    pub(crate) n: u32,
+}
+
+#[derive(Debug)]
+pub(crate) struct MaskSelect {
+    pub(crate) mask: Slot,
+    pub(crate) dst: Slot,
+    pub(crate) a: Slot,
+    pub(crate) b: Slot,
     pub(crate) n: u32,
 }

@@ -225,6 +225,16 @@ impl<'p> Thread<'p> {
                     frame[(t.dst + i) as usize] = (t.function)(a, b, c);
                 }
             }
+            Step::Mask(m) => {
+                let bit = |i: u32| (m.function)(frame[(m.a + i) as usize], frame[(m.b + i) as usize]) << i;
+                frame[m.dst as usize] = (0..m.n).fold(0, |mask, i| mask | bit(i));
+            }
+            Step::MaskSelect(m) => {
+                for i in 0..m.n {
+                    let from = if frame[m.mask as usize] >> i & 1 == 1 { m.a } else { m.b };
+                    frame[(m.dst + i) as usize] = frame[(from + i) as usize];
+                }
+            }
             Step::Move(m) => frame.copy_within(m.src as usize..(m.src + m.n) as usize, m.dst as usize),
             Step::Select { dst, condition, a, b, n } => {
                 let src = if frame[*condition as usize] != 0 { *a } else { *b };

@@ -285,8 +285,17 @@ mod tests {
     }
 
     /// Ops that only kernels, the host or the outside world can have. So with tiles, which are gone before code is made.
-    const LEFT_OUT: [Op; 7] =
-        [Op::Tid, Op::LaunchExtent, Op::Address, Op::ArrayFromAddress, Op::Print, Op::Unreachable, Op::Each];
+    const LEFT_OUT: [Op; 9] = [
+        Op::Tid,
+        Op::LaunchExtent,
+        Op::Address,
+        Op::ArrayFromAddress,
+        Op::SpareMemory,
+        Op::OnHost,
+        Op::Print,
+        Op::Unreachable,
+        Op::Each,
+    ];
 
     #[test]
     fn every_op_is_made() {

@@ -145,6 +145,10 @@ fn float_op(op: Op, scalar: Scalar, args: &[Const]) -> Option<Const> {
             let is_first = y.is_nan() || if op == Op::Min { x < y } else { x > y };
             return Some(if is_first { a } else { b });
         }
+        (Op::Lesser | Op::Greater, &[a, b]) => {
+            let (x, y) = (a.as_float(scalar), b.as_float(scalar));
+            return Some(if if op == Op::Lesser { x < y } else { x > y } { a } else { b });
+        }
         _ => {}
     }
     if scalar == Scalar::F64 {

@@ -300,6 +300,20 @@ impl Function {
         if let Attr::Const(constant) = self.inst(inst).attr { Some(constant) } else { None }
     }
 
+    /// The instructions that the body reaches, each before those of its regions. What a pass took out stays in the tables,
+    /// and may name what is no more.
+    pub fn reached(&self) -> Vec<InstId> {
+        let mut found = Vec::new();
+        let mut open = vec![self.body];
+        while let Some(region) = open.pop() {
+            for &id in &self.region(region).insts {
+                found.push(id);
+                open.extend(&self.inst(id).regions);
+            }
+        }
+        found
+    }
+
     pub fn terminator(&self, region: RegionId) -> Option<InstId> {
         let last = *self.region(region).insts.last()?;
         self.inst(last).op.is_terminator().then_some(last)

@@ -160,6 +160,8 @@ ops! {
     Abs "abs" same(1, NUMBER), None, Pure, "Absolute value. The least integer stays itself.";
     Min "min" same(2, NUMBER), None, Pure, "Smaller operand. A NaN counts as missing: min(a, b) is a where b is NaN, else a < b ? a : b.";
     Max "max" same(2, NUMBER), None, Pure, "Larger operand. A NaN counts as missing: max(a, b) is a where b is NaN, else a > b ? a : b.";
+    Lesser "lesser" same(2, FLOAT), None, Pure, "lesser a, b: a where a < b, else b, also where one is NaN. An instruction of x86, which `min` is not.";
+    Greater "greater" same(2, FLOAT), None, Pure, "greater a, b: a where a > b, else b, also where one is NaN.";
     Fma "fma" same(3, FLOAT), None, Pure, "a * b + c rounded once.";
     CopySign "copysign" same(2, FLOAT), None, Pure, "Magnitude of the first, sign of the second.";
 
@@ -214,6 +216,8 @@ ops! {
     Le "le" compare(ANY), None, Pure, "Less or equal.";
     Gt "gt" compare(ANY), None, Pure, "Greater.";
     Ge "ge" compare(ANY), None, Pure, "Greater or equal.";
+    MaskLe "mask_le" Rule::Own, None, Pure, "mask_le a, b: the u32 whose bit k says whether component k of the float vector a is at most that of b; both have at most 32.";
+    MaskSelect "mask_select" Rule::Own, None, Pure, "mask_select m, a, b: the vector of at most 32 components whose component k is that of a where bit k of the u32 is set, else of b.";
     Select "select" Rule::Own, None, Pure, "select c, a, b: a where the bool c holds, else b; any type but neither is skipped.";
     Cast "cast" Rule::Own, None, Pure, "Conversion to the result's scalar type. Integer to integer wraps; float to integer truncates, saturates, and takes NaN to 0; anything to bool is `!= 0`; to a narrower float rounds to nearest even. Composites go component by component.";
     Bitcast "bitcast" Rule::Own, None, Pure, "The same bits read as another scalar type of one size.";
@@ -234,12 +238,16 @@ ops! {
     AtomicCas "atomic_cas" Rule::Own, Path, Write, "atomic_cas a[i, j].path, expected, x: stores x where the bits equal expected, in one step, and gives what was there.";
     Extent "extent" Rule::Own, Index, Pure, "Length of an array along a dimension, i64.";
     IsNull "is_null" Rule::Own, None, Pure, "Whether an array has no memory behind it.";
+    WithAdjoint "with_adjoint" Rule::Own, None, Pure, "with_adjoint a, d: the array a. Differentiating takes the array d of the same type as its adjoint, where that has memory.";
     Address "address" Rule::Own, None, Pure, "Base address of an array, u64.";
     Row "row" Rule::Own, Index, Pure, "row a, i {dim}: the array of one dimension less at index i of that dimension.";
     Subarray "subarray" Rule::Own, Index, Pure, "subarray a, start, count, step {dim}: a view with `count` elements along that dimension.";
     WrapIndex "wrap_index" Rule::Own, Index, Pure, "wrap_index a, i {dim}: i, or i + extent where i is negative.";
     LocalArray "local_array" Rule::Own, Extents, Control, "A zeroed array private to the thread, alive until the thread ends.";
     ArrayFromAddress "array_from_address" Rule::Own, None, Pure, "array_from_address p, n0, n1, …: a contiguous array over memory at the u64 address p.";
+
+    SpareMemory "spare_memory" Rule::Own, None, Pure, "Address of 64 bytes that belong to nobody, u64: zeros until somebody writes there. Arrays of an object that is none lie over them, with steps of 0, so that a stray access does no harm.";
+    OnHost "on_host" Rule::Own, None, Pure, "Whether the kernel runs on a CPU or in the interpreter, not on a GPU. It chooses between two ways to the same results.";
 
     Tid "tid" Rule::Own, Index, Pure, "Index of this thread along a dimension of the launch, i64, below 2^31 - 1. Kernels only.";
     LaunchExtent "launch_extent" Rule::Own, Index, Pure, "Threads along a dimension of the launch, i64, below 2^31. Kernels only.";

@@ -129,7 +129,7 @@ fn adjoint(lowered: frontend::Lowered, request: &Request, part: Part) -> Result<
         return tangent(&module, &custom, request, Context { sources, launch_rank });
     }
     match autodiff::reverse(&module, &custom, request) {
-        Ok(Adjoint { module, facts, primer, measure, tapes }) => {
+        Ok(Adjoint { module, facts, reads_elsewhere, primer, measure, tapes }) => {
             let has_primer = primer.is_some();
             if let Part::TangentOfAdjoint(bits) = part {
                 let n = module.kernel().map_or(0, |kernel| module.func(kernel).params.len());
@@ -147,6 +147,7 @@ fn adjoint(lowered: frontend::Lowered, request: &Request, part: Part) -> Result<
             let lowered = frontend::Lowered { module, sources, launch_rank, custom, derivatives: Vec::new() };
             let mut unit = unit_for(lowered, request.shared(), None);
             (unit.facts, unit.has_primer, unit.tapes) = (facts, has_primer, tapes);
+            unit.reads_elsewhere = reads_elsewhere;
             Ok(unit)
         }
         Err(diagnostics) => Err(Rejected { diagnostics, sources }),

@@ -27,6 +27,8 @@ pub struct Unit {
     pub sources: SourceMap,
     /// Of an adjoint kernel: what it does with each argument of the kernel that it differentiates.
     pub facts: Vec<Fact>,
+    /// Of an adjoint kernel: it reads memory that is no argument's.
+    pub reads_elsewhere: bool,
     /// Of an adjoint kernel: its primer must run before.
     pub has_primer: bool,
     /// Of an adjoint kernel: what it keeps in memory that all threads share.
@@ -130,6 +132,7 @@ impl Unit {
             sources,
             facts: Vec::new(),
             has_primer: false,
+            reads_elsewhere: false,
             tapes: Vec::new(),
             indexed,
             source,

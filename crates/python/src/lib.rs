@@ -27,6 +27,7 @@ mod launcher;
 mod loop_memory;
 mod numba;
 mod numpy;
+mod objects;
 mod options;
 mod pack;
 mod pattern;
@@ -225,6 +226,7 @@ fn native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<recorded::Launch>()?;
     m.add_class::<launcher::BlockLauncher>()?;
     m.add_class::<tape::Tape>()?;
+    m.add_class::<geometry::WideTree>()?;
     m.add("CompileError", py.get_type::<errors::CompileError>())?;
     m.add("KernelFault", py.get_type::<errors::KernelFault>())?;
     m.add("ExtentError", py.get_type::<errors::ExtentError>())?;
@@ -253,6 +255,7 @@ fn native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(compile, m)?)?;
     m.add_function(wrap_pyfunction!(text, m)?)?;
     m.add_function(wrap_pyfunction!(call::call, m)?)?;
+    m.add_function(wrap_pyfunction!(objects::object_changed, m)?)?;
     m.add_function(wrap_pyfunction!(geometry::library_struct, m)?)?;
     m.add_function(wrap_pyfunction!(geometry::sort_by_cell, m)?)?;
     m.add_function(wrap_pyfunction!(geometry::build_bvh, m)?)?;

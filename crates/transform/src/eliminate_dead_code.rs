@@ -56,7 +56,8 @@ impl<'f> Marker<'f> {
     fn new(func: &'f Function, aliases: Aliases, is_scratch: &dyn Fn(Root) -> bool) -> Marker<'f> {
         let n = func.insts.len();
         // Whose address is taken may be reached by ways unknown.
-        let taken = func.insts.iter().filter(|inst| inst.op == Op::Address);
+        let reached = func.reached();
+        let taken = reached.iter().map(|&id| func.inst(id)).filter(|inst| inst.op == Op::Address);
         let taken: Vec<Root> = taken.flat_map(|inst| roots(func, inst.operands[0])).collect();
         let is_scratch = |root: Root| is_scratch(root) && !taken.contains(&root);
         let mut marker = Marker {

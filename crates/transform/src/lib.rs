@@ -13,6 +13,7 @@
 pub mod batch_reads;
 mod copy;
 pub mod demote_atomics;
+pub mod drop_adjoints;
 pub mod eliminate_common_subexpressions;
 pub mod eliminate_dead_code;
 pub mod exits;
@@ -27,6 +28,7 @@ pub mod merge_arm_loads;
 pub mod range;
 pub mod replace;
 pub mod rows_as_vectors;
+pub mod settle_host;
 pub mod settle_nulls;
 pub mod simplify;
 pub mod sink_stores;
@@ -44,6 +46,7 @@ pub mod widen_indices;
 
 pub use batch_reads::batch_reads;
 pub use demote_atomics::{Sharing, demote_atomics, demote_used_atomics, has_distinct_atomics, has_own_index};
+pub use drop_adjoints::drop_adjoints;
 pub use eliminate_common_subexpressions::eliminate_common_subexpressions;
 pub use eliminate_dead_code::eliminate_dead_code;
 pub use expand_math::expand_math;
@@ -55,6 +58,7 @@ pub use jam_threads::jam_threads;
 pub use lower_tiles::lower_tiles;
 pub use merge_arm_loads::merge_arm_loads;
 pub use rows_as_vectors::{Rows, rows_as_vectors};
+pub use settle_host::settle_host;
 pub use settle_nulls::settle_nulls;
 pub use simplify::simplify;
 pub use sink_stores::sink_stores;
@@ -159,6 +163,10 @@ pub fn optimize(module: &mut Module) {
     check(module, "expand_math", cfg!(debug_assertions));
     let _ = inline_calls(module);
     check(module, "inline_calls", cfg!(debug_assertions));
+    for func in &mut module.funcs {
+        let _ = drop_adjoints(func);
+    }
+    check(module, "drop_adjoints", cfg!(debug_assertions));
     settle_tiles(module);
     let has_kernel = module.kernel().is_some();
     let mut again: Vec<bool> = module.funcs.iter().map(|func| !has_kernel || func.kind.is_kernel()).collect();

@@ -57,7 +57,7 @@ fn roots_of(func: &Function, id: InstId) -> Option<Vec<Root>> {
     let mut found = Vec::new();
     if matches!(inst.op, Op::Load | Op::Store | Op::Atomic | Op::AtomicCas) {
         found = roots(func, inst.operands[0]);
-        if found.contains(&Root::Unknown) {
+        if found.contains(&Root::Unknown) || found.contains(&Root::WithAdjoint) {
             return None;
         }
     }

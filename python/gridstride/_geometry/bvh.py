@@ -183,7 +183,7 @@ class Bvh:
 
     def refit(self) -> None:
         """Renews all bounds after `lowers` and `uppers` changed; the tree stays as it is."""
-        in_order("Bvh.refit", self.device, self._tree.refit)
+        in_order("Bvh.refit", self.device, self._refit)
 
     def rebuild(self, constructor: Any = None) -> None:
         """Builds the tree anew after `lowers` and `uppers` changed much, in the same memory and with the same id.
@@ -211,7 +211,12 @@ class Bvh:
         self._constructor = found
         in_order("Bvh.rebuild", self.device, self._build)
 
+    def _refit(self) -> None:
+        self._record.note_change()
+        self._tree.refit()
+
     def _build(self) -> None:
+        self._record.note_change()
         self._tree.build(self._constructor)
         self._record.write(self._tree.values())
 

@@ -148,6 +148,7 @@ class HashGrid:
 
     def _build(self, points: Any, radius: float, groups: Any) -> None:
         n = points.size
+        self._record.note_change()
         self._reserve(n, groups is not None)
         points = _flat(points)
         per_width = self.dtype(1.0 / self.dtype(radius).value)

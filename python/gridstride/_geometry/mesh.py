@@ -12,10 +12,12 @@ from __future__ import annotations
 from typing import Any
 
 import gridstride as wp
-from gridstride import _launch, _memory, utils
+from gridstride import _launch, _memory, _native, _runtime_tape, utils
 from gridstride._geometry import records, structs
 from gridstride._geometry.bvh import BvhConstructor, Tree, check_groups, chosen, in_order
 
+# One bound of eight children.
+vec8 = wp.types.vector(8, wp.float32)
 # Of a face: its center by area, its area, and its normal by area; then a sum of them.
 vec7d = wp.types.vector(7, wp.float64)
 
@@ -74,12 +76,18 @@ class Mesh:
         self._corners = wp.empty(3 * n, dtype=wp.vec3, device=self.device)
         self._tree = Tree(self._lowers, self._uppers, groups, bvh_leaf_size or 4)
         self._clusters = None
+        # On a CPU: a tree of eight children a node, its rows, and those of its nodes' triangles.
+        self._wide: Any = None
+        self._wide_rows: Any = None
+        self._wide_triangles: Any = None
         self._record = records.Record(records.MESH, self.device)
         self._bvh_record = records.Record(records.BVH, self.device)
         self.id = self._record.id
+        _runtime_tape.meshes[self.id] = self
         self._bound_faces()
         self._tree.build(constructor)
         self._order_faces()
+        self._widen()
         self._write()
 
     @property
@@ -103,6 +111,7 @@ class Mesh:
     def velocities(self, velocities: Any) -> None:
         self._check_new("velocities", velocities, self._velocities)
         self._velocities = velocities
+        self._record.note_change()
         self._write()
 
     def refit(self) -> None:
@@ -122,12 +131,30 @@ class Mesh:
             )
 
     def _refit(self) -> None:
+        self._record.note_change()
         self._bound_faces()
         self._tree.refit()
         self._order_faces()
+        self._fill_wide()
 
     def _bound_faces(self) -> None:
         self._run(bound_faces, self._lowers.size, [self._points, self.indices], [self._lowers, self._uppers])
+
+    def _widen(self) -> None:
+        if self.device.is_cuda:
+            return
+        tree = self._tree
+        self._wide = _native.WideTree.of((tree.lowers, tree.uppers), (tree.nodes, tree.items), tree.n_nodes)
+        if self._wide is not None:
+            self._wide_rows = wp.empty(8 * self._wide.n_nodes, dtype=vec8, device=self.device)
+            self._wide_triangles = wp.empty(9 * self._wide.n_triangles, dtype=vec8, device=self.device)
+        self._fill_wide()
+
+    def _fill_wide(self) -> None:
+        if self._wide is not None:
+            tree = self._tree
+            self._wide.fill((tree.lowers, tree.uppers), (tree.nodes, tree.items), self._wide_rows)
+            self._wide.fill_triangles(self._corners, self._wide_triangles)
 
     def _order_faces(self) -> None:
         n = self._lowers.size
@@ -147,6 +174,13 @@ class Mesh:
         value = structs.MeshData()
         value.bvh_id, value.bvh = self._bvh_record.id, tree
         value.points, value.indices, value.velocities = self._points, self.indices, self._velocities
+        value.adj_points = self._points.grad
+        value.adj_velocities = None if self._velocities is None else self._velocities.grad
+        if self._wide is not None:
+            n = 8 * self._wide_rows.size
+            value.wide = self._wide_rows
+            value.wide_triangles = self._wide_triangles
+            value.wide_children = wp.array(ptr=self._wide_rows.ptr, dtype=int, shape=n, device=self.device)
         value.corners, value.clusters = self._corners, self._clusters
         self._record.write(value)
 

@@ -11,7 +11,7 @@ import ctypes
 import sys
 from typing import Any
 
-from gridstride import _array, _create, _device, _launch, _recorded, _types
+from gridstride import _array, _create, _device, _launch, _native, _recorded, _types
 
 HASH_GRID, BVH, MESH = 1, 2, 3
 
@@ -55,6 +55,10 @@ class Record:
             self._put(value, raw)
         self._value, self._raw = value, raw
 
+    def note_change(self) -> None:
+        """Tells tapes that what kernels find by the id is not what it was."""
+        _native.object_changed(self.id)
+
     def release(self) -> None:
         """Makes the id one of no object; at exit, where no kernel will run, nothing."""
         if sys is None or sys.is_finalizing():
@@ -62,6 +66,7 @@ class Record:
         if self.device.is_capturing:
             _later.append(self)
             return
+        self.note_change()
         if self._value is not None:
             nothing = type(self._value)()
             self._put(nothing, nothing.__gs_bytes__())

@@ -26,8 +26,16 @@ class _Mesh:
     points: array(dtype=vec3)
     indices: array(dtype=int32)
     velocities: array(dtype=vec3)
+    # Gradients of the two; null where there is none.
+    adj_points: array(dtype=vec3)
+    adj_velocities: array(dtype=vec3)
     # Three corners for each place of a leaf, as they were at the last build or refit.
     corners: array(dtype=vec3)
+    # On a CPU: a tree of eight children a node (mesh_wide.py), eight rows each, and the same memory as integers.
+    wide: array(dtype=Octet)
+    wide_children: array(dtype=int32)
+    # Of its nodes with faces, nine rows each.
+    wide_triangles: array(dtype=Octet)
     # By node; null for a mesh without support of winding numbers.
     clusters: array(dtype=_Cluster)
 
@@ -51,12 +59,17 @@ def _mesh(id: uint64):
     mesh = _Mesh()
     if address != uint64(0):
         mesh = _at(_Mesh, address)
+    mesh.points = _with_adjoint(mesh.points, mesh.adj_points)
+    mesh.velocities = _with_adjoint(mesh.velocities, mesh.adj_velocities)
     return mesh
 
 
+# Arrays that are not there, those of an id of no mesh among them, may be indexed: there is one element for all indices.
 def mesh_get(id: uint64):
     mesh = _mesh(id)
-    return Mesh(mesh.id, mesh.points, mesh.velocities, mesh.indices)
+    points = _with_adjoint(_or_spare(mesh.points), mesh.adj_points)
+    velocities = _with_adjoint(_or_spare(mesh.velocities), mesh.adj_velocities)
+    return Mesh(mesh.id, points, velocities, _or_spare(mesh.indices))
 
 
 def mesh_get_bvh(id: uint64):
@@ -91,6 +104,14 @@ def mesh_get_point(id: uint64, index: int):
 def mesh_get_velocity(id: uint64, index: int):
     mesh = _mesh(id)
     return _of_corner(mesh.velocities, mesh.indices, index)
+
+
+# From the points themselves, to which gradients go.
+def _corners_of(mesh: _Mesh, face: int):
+    i = mesh.indices[3 * face]
+    j = mesh.indices[3 * face + 1]
+    k = mesh.indices[3 * face + 2]
+    return mesh.points[i], mesh.points[j], mesh.points[k]
 
 
 def _on_face(values: array(dtype=vec3), indices: array(dtype=int32), face: int, u: float, v: float):

@@ -3,7 +3,8 @@
 In: a `Mesh`'s id, a point, a distance. Out: a `MeshQueryPoint`; its sign, which says whether the point is inside, comes
 from `mesh_signs.py`.
 
-As for rays, the traversal finds the face, and weights are computed once more for gradients.
+As for rays, the traversal finds the face, and weights are computed once more for gradients; on a CPU `mesh_wide.py`
+finds the nearest face.
 """
 
 
@@ -16,28 +17,56 @@ class MeshQueryPoint:
     v: float32
 
 
+def _face_distance_sq(corners: array(dtype=vec3), place: int, p: vec3):
+    a = corners[3 * place]
+    b = corners[3 * place + 1]
+    c = corners[3 * place + 2]
+    return _distance_sq_to_triangle(a, b, c, p)
+
+
+def _bounds_distance_sq(corners: array(dtype=vec3), place: int, p: vec3):
+    a = corners[3 * place]
+    b = corners[3 * place + 1]
+    c = corners[3 * place + 2]
+    return _distance_sq_to_box(p, min(min(a, b), c), max(max(a, b), c))
+
+
 # The place of the face nearest to a point; -1 where none is nearer than `max_dist`.
 def _nearest_face(mesh: _Mesh, p: vec3, max_dist: float):
+    place = int(-1)
+    max_sq = min(max_dist * max_dist, 3.4028235e38)
+    if _on_host() and mesh.wide.shape[0] > 0:
+        place = _nearest_face_wide(mesh, p, max_sq)
+    elif _is_point(p):
+        place = _nearest_face_by_twos(mesh, p, max_sq)
+    return place
+
+
+def _nearest_face_by_twos(mesh: _Mesh, p: vec3, max_sq: float):
     nodes = mesh.bvh.nodes
     corners = mesh.corners
     waiting = zeros(shape=64, dtype=int32)
     apart = zeros(shape=64, dtype=float32)
     n_waiting = int(0)
     best = int(-1)
-    best_sq = max_dist * max_dist
+    best_face = int(-1)
+    best_sq = float(max_sq)
     index = _first_node(mesh.bvh, -1)
     while index >= 0:
         node = nodes[index]
         next = int(-1)
         if node.end < 0:
             for place in range(node.first, -1 - node.end):
-                a = corners[3 * place]
-                b = corners[3 * place + 1]
-                c = corners[3 * place + 2]
-                apart_sq = length_sq(_weighted(a, b, c, _closest_weights(a, b, c, p)) - p)
-                if apart_sq < best_sq:
-                    best_sq = apart_sq
-                    best = place
+                apart_sq = _face_distance_sq(corners, place, p)
+                if apart_sq <= best_sq:
+                    at_least = _bounds_distance_sq(corners, place, p)
+                    apart_sq = where(at_least > apart_sq, at_least, apart_sq)
+                    if apart_sq <= best_sq:
+                        face = mesh.bvh.items[place]
+                        if apart_sq < best_sq or face < best_face:
+                            best_sq = apart_sq
+                            best = place
+                            best_face = face
         else:
             left = nodes[index + 1]
             right = nodes[node.first]
@@ -46,15 +75,15 @@ def _nearest_face(mesh: _Mesh, p: vec3, max_dist: float):
             is_left_first = to_left <= to_right
             nearer = where(is_left_first, to_left, to_right)
             farther = where(is_left_first, to_right, to_left)
-            if nearer < best_sq:
+            if nearer <= best_sq:
                 next = where(is_left_first, index + 1, node.first)
-            if farther < best_sq:
+            if farther <= best_sq:
                 waiting[n_waiting] = where(is_left_first, node.first, index + 1)
                 apart[n_waiting] = farther
                 n_waiting += 1
         while next < 0 and n_waiting > 0:
             n_waiting -= 1
-            if apart[n_waiting] < best_sq:
+            if apart[n_waiting] <= best_sq:
                 next = waiting[n_waiting]
         index = next
     return best
@@ -103,8 +132,8 @@ def _farthest_corner(mesh: _Mesh, p: vec3, min_dist: float):
 
 # The nearest point's weights; not those of the traversal, for gradients.
 def _weights_at(mesh: _Mesh, place: int, p: vec3):
-    corners = mesh.corners
-    return _closest_weights(corners[3 * place], corners[3 * place + 1], corners[3 * place + 2], p)
+    a, b, c = _corners_of(mesh, mesh.bvh.items[place])
+    return _closest_weights(a, b, c, p)
 
 
 def mesh_query_point_no_sign(id: uint64, point: vec3, max_dist: float):

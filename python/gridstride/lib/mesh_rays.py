@@ -2,8 +2,9 @@
 
 In: a `Mesh`'s id, start and direction, which need not be of length 1; `t` counts in directions. Out: a `MeshQueryRay`.
 
-The traversal goes to the nearer child first and keeps the other one with where the ray enters it. It only finds the
-face; where that is hit is computed once more from its corners, so that the gradient for a ray is that of one triangle.
+The traversal goes to the nearer child first and keeps the other one with where the ray enters it; on a CPU that of
+`mesh_wide.py` takes its place, which also says what is found where faces are hit at one place. It only finds the face;
+where that is hit is computed once more from the points, so that its gradient is that of one triangle.
 """
 
 
@@ -26,8 +27,29 @@ def _first_node(bvh: _Bvh, root: int):
     return first
 
 
+def _ray_hits_face(corners: array(dtype=vec3), place: int, start: vec3, dir: vec3):
+    return _ray_hits_triangle(start, dir, corners[3 * place], corners[3 * place + 1], corners[3 * place + 2])
+
+
+# Where a ray enters a face's bounds, and where it leaves them or ends.
+def _ray_through_bounds(corners: array(dtype=vec3), place: int, start: vec3, rcp: vec3, last: float):
+    a = corners[3 * place]
+    b = corners[3 * place + 1]
+    c = corners[3 * place + 2]
+    return _through_box(start, rcp, min(min(a, b), c), max(max(a, b), c), 0.0, last)
+
+
 # The place of the face that is hit first, in the tree under `root`; -1 without a hit before `max_t`.
 def _nearest_hit(mesh: _Mesh, start: vec3, dir: vec3, max_t: float, root: int):
+    place = int(-1)
+    if _on_host() and (root == -1 or root == 0) and mesh.wide.shape[0] > 0:
+        place = _nearest_hit_wide(mesh, start, dir, max_t)
+    elif _is_point(start) and _is_point(dir):
+        place = _nearest_hit_by_twos(mesh, start, dir, max_t, root)
+    return place
+
+
+def _nearest_hit_by_twos(mesh: _Mesh, start: vec3, dir: vec3, max_t: float, root: int):
     nodes = mesh.bvh.nodes
     corners = mesh.corners
     rcp = _one_over(dir)
@@ -35,6 +57,7 @@ def _nearest_hit(mesh: _Mesh, start: vec3, dir: vec3, max_t: float, root: int):
     enters = zeros(shape=64, dtype=float32)
     n_waiting = int(0)
     best = int(-1)
+    best_face = int(-1)
     best_t = float(max_t)
     index = _first_node(mesh.bvh, root)
     while index >= 0:
@@ -42,10 +65,16 @@ def _nearest_hit(mesh: _Mesh, start: vec3, dir: vec3, max_t: float, root: int):
         next = int(-1)
         if node.end < 0:
             for place in range(node.first, -1 - node.end):
-                t = _ray_hits_triangle(start, dir, corners[3 * place], corners[3 * place + 1], corners[3 * place + 2])
-                if t >= 0.0 and t < best_t:
-                    best_t = t
-                    best = place
+                t = _ray_hits_face(corners, place, start, dir)
+                if t >= 0.0 and t <= best_t:
+                    enter, leave = _ray_through_bounds(corners, place, start, rcp, best_t)
+                    t = where(enter > t, enter, t)
+                    if enter <= leave and t <= best_t:
+                        face = mesh.bvh.items[place]
+                        if t < best_t or face < best_face:
+                            best_t = t
+                            best = place
+                            best_face = face
         else:
             left = nodes[index + 1]
             right = nodes[node.first]
@@ -62,7 +91,7 @@ def _nearest_hit(mesh: _Mesh, start: vec3, dir: vec3, max_t: float, root: int):
                 n_waiting += 1
         while next < 0 and n_waiting > 0:
             n_waiting -= 1
-            if enters[n_waiting] < best_t:
+            if enters[n_waiting] <= best_t:
                 next = waiting[n_waiting]
         index = next
     return best
@@ -73,11 +102,10 @@ def mesh_query_ray(id: uint64, start: vec3, dir: vec3, max_t: float, root: int =
     place = _nearest_hit(mesh, start, dir, max_t, root)
     found = MeshQueryRay()
     if place >= 0:
-        corners = mesh.corners
-        t, u, v, sign, normal = _ray_on_triangle(
-            start, dir, corners[3 * place], corners[3 * place + 1], corners[3 * place + 2]
-        )
-        found = MeshQueryRay(True, sign, mesh.bvh.items[place], t, u, v, normal)
+        face = mesh.bvh.items[place]
+        a, b, c = _corners_of(mesh, face)
+        t, u, v, sign, normal = _ray_on_triangle(start, dir, a, b, c)
+        found = MeshQueryRay(True, sign, face, t, u, v, normal)
     return found
 
 
@@ -107,6 +135,15 @@ def mesh_query_ray(
 
 # How many faces are hit before `max_t`, up to a number of them.
 def _count_hits(mesh: _Mesh, start: vec3, dir: vec3, max_t: float, most: int, root: int):
+    n = int(0)
+    if _on_host() and (root == -1 or root == 0) and mesh.wide.shape[0] > 0:
+        n = _count_hits_wide(mesh, start, dir, max_t, most)
+    elif _is_point(start) and _is_point(dir):
+        n = _count_hits_by_twos(mesh, start, dir, max_t, most, root)
+    return n
+
+
+def _count_hits_by_twos(mesh: _Mesh, start: vec3, dir: vec3, max_t: float, most: int, root: int):
     query = _bvh_query(mesh.bvh, root, 1, start, _one_over(dir), 0.0)
     corners = mesh.corners
     n = int(0)
@@ -121,12 +158,12 @@ def _count_hits(mesh: _Mesh, start: vec3, dir: vec3, max_t: float, most: int, ro
             index += 1
             if is_met:
                 for place in range(node.first, -1 - node.end):
-                    t = _ray_hits_triangle(
-                        start, dir, corners[3 * place], corners[3 * place + 1], corners[3 * place + 2]
-                    )
+                    t = _ray_hits_face(corners, place, start, dir)
                     if t >= 0.0 and t < max_t:
-                        n += 1
-    return n
+                        enter, leave = _ray_through_bounds(corners, place, start, query.b, max_t)
+                        if enter <= leave and enter < max_t:
+                            n += 1
+    return min(n, most)
 
 
 def mesh_query_ray_anyhit(id: uint64, start: vec3, dir: vec3, max_t: float, root: int = -1):

@@ -50,6 +50,10 @@ def _weighted(a: vec3, b: vec3, c: vec3, weights: vec3):
     return a * weights[0] + b * weights[1] + c * weights[2]
 
 
+def _distance_sq_to_triangle(a: vec3, b: vec3, c: vec3, p: vec3):
+    return length_sq(_weighted(a, b, c, _closest_weights(a, b, c, p)) - p)
+
+
 # Twice the volumes that the direction spans with the edges opposite to a, b and c, all relative to the start of a ray.
 # Triangles that share an edge get opposite numbers for it, bit for bit: no ray passes between them.
 def _ray_volumes(a: vec3, b: vec3, c: vec3, dir: vec3):
@@ -65,8 +69,10 @@ def _ray_hits_triangle(start: vec3, dir: vec3, a: vec3, b: vec3, c: vec3):
     b = b - start
     c = c - start
     volumes = _ray_volumes(a, b, c, dir)
-    least = min(min(volumes[0], volumes[1]), volumes[2])
-    most = max(max(volumes[0], volumes[1]), volumes[2])
+    least = where(volumes[0] < volumes[1], volumes[0], volumes[1])
+    least = where(volumes[2] < least, volumes[2], least)
+    most = where(volumes[0] > volumes[1], volumes[0], volumes[1])
+    most = where(volumes[2] > most, volumes[2], most)
     t = float(-1.0)
     if least >= 0.0 or most <= 0.0:
         normal = cross(b - a, c - a)

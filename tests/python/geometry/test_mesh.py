@@ -326,3 +326,149 @@ def test_mistakes_are_refused():
     mesh = wp.Mesh(points, indices)
     with pytest.raises(RuntimeError, match="same shape"):
         mesh.points = wp.zeros(4, dtype=wp.vec3)
+
+
+@wp.kernel
+def ask(
+    mesh: wp.uint64, start: wp.array[wp.vec3], dir: wp.array[wp.vec3], far: float, root: int, out: wp.array2d[float]
+):
+    i = wp.tid()
+    hit = wp.mesh_query_ray(mesh, start[i], dir[i], far, root)
+    near = wp.mesh_query_point_no_sign(mesh, start[i], far)
+    out[i, 0] = float(hit.face)
+    out[i, 1] = hit.t
+    out[i, 2] = float(near.face)
+    out[i, 3] = near.u
+    out[i, 4] = near.v
+    out[i, 5] = float(wp.mesh_query_ray_count_intersections(mesh, start[i], dir[i]))
+    out[i, 6] = float(wp.mesh_query_ray_anyhit(mesh, start[i], dir[i], far))
+
+
+@pytest.mark.parametrize("far", [1e6, 0.6])
+def test_what_is_found_does_not_depend_on_the_tree(device, far):
+    points, faces = shapes.torus(16, 12)
+    rng = np.random.default_rng(3)
+    start = rng.uniform(-1.5, 1.5, (200, 3)).astype(np.float32)
+    # At corners and through them, where many faces are as near; along planes of bounds.
+    start[:40] = points[rng.integers(0, len(points), 40)]
+    dir = (points[rng.integers(0, len(points), 200)] - start).astype(np.float32)
+    dir[40:80, 2] = 0.0
+    dir[80:90, :2] = 0.0
+    start[190:194, 1] = [np.nan, np.inf, -np.inf, 0.0]
+    dir[194:198, 0] = [np.nan, np.inf, -np.inf, 0.0]
+    found = []
+    for options in ({}, {"bvh_leaf_size": 1}, {"bvh_constructor": "median", "bvh_leaf_size": 20}):
+        for groups in (None, wp.array(np.arange(len(faces)) // 50, dtype=int)):
+            mesh = mesh_of(points, faces, **options, groups=groups)
+            for root in (-1, 0):
+                out = wp.zeros((200, 7), dtype=float)
+                inputs = [mesh.id, wp.array(start, dtype=wp.vec3), wp.array(dir, dtype=wp.vec3), far, root]
+                wp.launch(ask, 200, inputs, [out], device=device)
+                found.append(out.numpy().view(np.uint32))
+    for one in found[1:]:
+        np.testing.assert_array_equal(one, found[0])
+    hits = found[0].view(np.float32)
+    assert (hits[:190, 5] > 0).mean() > 0.7 and (hits[190:193, 5] == 0).all() and (hits[194:197, 5] == 0).all()
+    assert ((hits[:, 6] == 1) == (hits[:, 5] > 0)).all() or far < 1e6
+
+
+@wp.func
+def area(mesh: wp.uint64, face: int):
+    fields = wp.mesh_get(mesh)
+    a = fields.points[fields.indices[3 * face]]
+    b = fields.points[fields.indices[3 * face + 1]]
+    c = fields.points[fields.indices[3 * face + 2]]
+    return wp.length(wp.cross(b - a, c - a))
+
+
+@wp.kernel
+def measure(
+    mesh: wp.uint64, start: wp.array[wp.vec3], dir: wp.array[wp.vec3], p: wp.array[wp.vec3], out: wp.array[float]
+):
+    i = wp.tid()
+    total = area(mesh, i % 4)
+    hit = wp.mesh_query_ray(mesh, start[i], dir[i], 100.0)
+    if hit.result:
+        normal = wp.mesh_eval_face_normal(mesh, hit.face)
+        speed = wp.mesh_eval_velocity(mesh, hit.face, hit.u, hit.v)
+        total += hit.t + 0.3 * hit.u + 0.2 * hit.v + hit.normal[0] + 0.1 * normal[1] + speed[2]
+    near = wp.mesh_query_point(mesh, p[i], 100.0)
+    out[i] = total + near.sign * wp.length(wp.mesh_eval_position(mesh, near.face, near.u, near.v) - p[i])
+
+
+def test_gradients_go_to_points_and_velocities(device):
+    points = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], np.float32)
+    speeds = np.array([[0, 0, 1], [1, 0, 2], [0, 1, 0], [0, 0, 3]], np.float32)
+    faces = wp.array([0, 2, 1, 0, 3, 2, 0, 1, 3, 1, 2, 3], dtype=int)
+    rng = np.random.default_rng(5)
+    starts = rng.uniform(-2, 2, (12, 3)).astype(np.float32)
+    inputs = [wp.array(one, dtype=wp.vec3) for one in (starts, [0.2, 0.22, 0.25] - starts, starts[::-1].copy())]
+
+    def run(points, speeds, tape=None):
+        arrays = [wp.array(one, dtype=wp.vec3, requires_grad=True) for one in (points, speeds)]
+        mesh = wp.Mesh(arrays[0], faces, velocities=arrays[1])
+        out = wp.zeros(12, dtype=float, requires_grad=True)
+        with tape or wp.Tape():
+            wp.launch(measure, 12, [mesh.id, *inputs], [out], device=device)
+        return mesh, arrays, out
+
+    tape = wp.Tape()
+    _mesh, arrays, out = run(points, speeds, tape)
+    tape.backward(grads={out: wp.ones(12, dtype=float)})
+    for which, array in enumerate(arrays):
+        wanted = np.zeros((4, 3))
+        for at in np.ndindex(4, 3):
+            values = []
+            for step in (1e-3, -1e-3):
+                moved = [points.copy(), speeds.copy()]
+                moved[which][at] += step
+                values.append(run(*moved)[2].numpy().astype(float).sum())
+            wanted[at] = (values[0] - values[1]) / 2e-3
+        np.testing.assert_allclose(array.grad.numpy(), wanted, atol=2e-2)
+    tape.zero()
+    assert not arrays[0].grad.numpy().any() and not arrays[1].grad.numpy().any()
+
+
+def test_points_get_no_gradient_where_they_want_none(device):
+    points, faces = shapes.torus(6, 5)
+    mesh = mesh_of(points, faces)
+    p = wp.array([[2.0, 0.0, 0.0]], dtype=wp.vec3, requires_grad=True)
+    out = wp.zeros(1, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(measure, 1, [mesh.id, p, p, p], [out], device=device)
+    tape.backward(out)
+    assert p.grad.numpy().any() and mesh.points.grad is None
+
+
+def test_a_gradient_needs_the_mesh_as_it_was(device):
+    points, faces = shapes.torus(6, 5)
+    p = wp.array([[2.0, 0.0, 0.0]], dtype=wp.vec3, requires_grad=True)
+    for change in (lambda mesh: mesh.refit(), lambda mesh: setattr(mesh, "points", wp.clone(mesh.points))):
+        mesh = mesh_of(points, faces)
+        out = wp.zeros(1, dtype=float, requires_grad=True)
+        with wp.Tape() as tape:
+            wp.launch(measure, 1, [mesh.id, p, p, p], [out], device=device)
+            change(mesh)
+        with pytest.raises(RuntimeError, match="refitted, built again or freed since"):
+            tape.backward(out)
+
+
+@wp.kernel
+def index_all(mesh: wp.uint64, at: int, out: wp.array[float]):
+    fields = wp.mesh_get(mesh)
+    out[0] = fields.points[at][0] + float(fields.indices[at]) + fields.velocities[at][1]
+
+
+def test_an_id_of_no_mesh_has_zeros_at_every_index(device):
+    gone = mesh_of(*shapes.torus(6, 5))
+    dead = gone.id
+    del gone
+    for wrong in (0, 7, dead, 2**64 - 1):
+        out = wp.ones(1, dtype=float)
+        if device == "interp":
+            # It checks every access in any mode.
+            with pytest.raises(wp.KernelFault):
+                wp.launch(index_all, 1, [wp.uint64(wrong), 123456789, out], device=device)
+            continue
+        wp.launch(index_all, 1, [wp.uint64(wrong), 123456789, out], device=device)
+        assert out.numpy()[0] == 0.0

@@ -213,6 +213,7 @@ impl Walk<'_> {
                 "uses an atomic on an array of its own"
             }
             Op::Call => "calls a function",
+            Op::MaskLe | Op::MaskSelect if varies => "compares several numbers of a thread at once",
             _ if varies && is_library(func, id) => "calls a function of the math library",
             Op::ExtractDyn | Op::InsertDyn if varies && func.ty(inst.operands[0]).n_components() > 16 => {
                 "indexes a large vector or matrix by a number that differs from thread to thread"

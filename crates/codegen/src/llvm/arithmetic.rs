@@ -40,6 +40,11 @@ impl<'c> Lowering<'c, '_> {
         if operands.iter().any(|leaves| leaves.len() != n) {
             return Err(Error::Invalid(format!("operands of `{}` differ in shape", inst.op.name())));
         }
+        if self.is_octet_op(inst.op, ty) {
+            let args = operands.iter().map(|leaves| self.pack(leaves)).collect::<Result<SmallVec<[Leaf<'c>; 4]>>>()?;
+            let register = as_lanes(f(self, &args)?);
+            return self.unpack(register);
+        }
         let component = |i: usize| {
             let args: SmallVec<[Leaf<'c>; 4]> = operands.iter().map(|leaves| leaves[i]).collect();
             f(self, &args)
@@ -76,6 +81,11 @@ impl<'c> Lowering<'c, '_> {
         match op {
             Op::Neg | Op::Abs | Op::CopySign => return self.sign_op(op, scalar, args),
             Op::Min | Op::Max => return self.min_max(op, scalar, args[0], args[1]),
+            Op::Lesser | Op::Greater => {
+                let order = if op == Op::Lesser { Op::Lt } else { Op::Gt };
+                let holds = self.compare(order, scalar, args[0], args[1])?;
+                return self.select(holds, args[0], args[1]);
+            }
             _ => {}
         }
         let x: SmallVec<[FloatValue<'c>; 4]> =

@@ -5,9 +5,11 @@
 use super::types;
 use super::value::{Leaves, Lowered, as_int, as_pointer};
 use super::{Lowering, attr_index};
+use crate::nvptx::entry::GLOBAL;
 use crate::{Error, Result};
-use inkwell::IntPredicate;
+use inkwell::module::Linkage;
 use inkwell::values::{IntValue, PointerValue};
+use inkwell::{AddressSpace, IntPredicate};
 use ir::{Attr, Inst, Op, PathElem, Type, TypeKind, Value};
 use smallvec::SmallVec;
 
@@ -106,6 +108,7 @@ impl<'c> Lowering<'c, '_> {
         let mut array = self.array(inst.operands[0])?;
         let b = &self.builder;
         match inst.op {
+            Op::WithAdjoint => Ok(array.into_lowered()),
             Op::Extent => Ok(dim(&array.extents, attr_index(inst)?)?.into()),
             Op::IsNull => Ok(b.build_is_null(array.base, "")?.into()),
             Op::Address => Ok(b.build_ptr_to_int(array.base, self.ctx.i64_type(), "")?.into()),
@@ -173,6 +176,27 @@ impl<'c> Lowering<'c, '_> {
         }
         let extents: SmallVec<[IntValue<'c>; 4]> = extents.iter().map(|&n| self.i64(n)).collect();
         self.contiguous(base, extents, elem)
+    }
+
+    /// Memory of the code's own that nobody uses.
+    pub(crate) fn spare_memory(&self) -> Result<Lowered<'c>> {
+        const NAME: &str = "gs_spare_memory";
+        let ty = self.ctx.i64_type().array_type(8);
+        let global = self.llvm.get_global(NAME).unwrap_or_else(|| {
+            let space = self.device.is_some().then(|| AddressSpace::from(GLOBAL));
+            let global = self.llvm.add_global(ty, space, NAME);
+            global.set_linkage(Linkage::Internal);
+            global.set_initializer(&ty.const_zero());
+            global.set_alignment(64);
+            global
+        });
+        let base = global.as_pointer_value();
+        let base = if self.device.is_some() {
+            self.builder.build_address_space_cast(base, types::pointer(self.ctx), "")?
+        } else {
+            base
+        };
+        Ok(self.builder.build_ptr_to_int(base, self.ctx.i64_type(), "")?.into())
     }
 
     fn array_from_address(&mut self, inst: &Inst) -> Result<Lowered<'c>> {

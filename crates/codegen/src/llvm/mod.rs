@@ -20,6 +20,7 @@ mod loops;
 mod math;
 pub(crate) mod matrix;
 pub(crate) mod memory;
+mod octets;
 mod shared;
 pub(crate) mod sums;
 
@@ -93,6 +94,7 @@ pub(crate) struct Lowering<'c, 'a> {
     shared: [Option<shared::Shared<'c>>; 2],
     /// Big values whose memory what is made of them may take, by value; empty until that is asked.
     is_taken_over: Vec<bool>,
+    octets: octets::Octets<'c>,
     /// What a gang of threads needs besides, where this lowers a gang.
     pub gang: Option<Box<Gang<'c>>>,
     /// Where the threads of a chunk add up what all threads of the launch do, in kernels that have it.
@@ -150,6 +152,7 @@ impl<'c, 'a> Lowering<'c, 'a> {
             alone: None,
             shared: [None, None],
             is_taken_over: Vec::new(),
+            octets: octets::Octets::new(),
             gang: None,
             summing: None,
             is_own_memory: false,
@@ -203,6 +206,10 @@ impl<'c, 'a> Lowering<'c, 'a> {
                 None => self.atomic_op(inst)?,
             },
             Op::Const => self.constant(inst)?,
+            Op::OnHost => self.ctx.bool_type().const_int(self.device.is_none().into(), false).into(),
+            Op::SpareMemory => self.spare_memory()?,
+            Op::MaskLe => self.mask_le(inst)?,
+            Op::MaskSelect => self.mask_select(inst)?,
             Op::Construct
             | Op::Splat
             | Op::Extract
@@ -214,6 +221,7 @@ impl<'c, 'a> Lowering<'c, 'a> {
             Op::MatMul | Op::Transpose => self.matrix(inst)?,
             Op::Extent
             | Op::IsNull
+            | Op::WithAdjoint
             | Op::Address
             | Op::Row
             | Op::Subarray

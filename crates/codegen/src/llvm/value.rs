@@ -135,6 +135,13 @@ impl<'c> Lowering<'c, '_> {
             self.copy(slot, ptr, ty)?;
             return Ok(Lowered::Memory(slot));
         }
+        if self.is_octet(ty) {
+            let register = self.builder.build_load(self.octet_type(), ptr, "")?.into_vector_value();
+            if let Some(load) = register.as_instruction() {
+                load.set_alignment(4).map_err(|error| Error::llvm("alignment", error.to_string()))?;
+            }
+            return self.unpack(register);
+        }
         self.load_leaves(ptr, ty).map(Lowered::Leaves)
     }
 
@@ -145,6 +152,10 @@ impl<'c> Lowering<'c, '_> {
     pub(crate) fn store_value(&self, ptr: PointerValue<'c>, ty: Type, value: &Lowered<'c>) -> Result<()> {
         match value {
             Lowered::Memory(from) => self.copy(ptr, *from, ty),
+            Lowered::Leaves(leaves) if self.is_octet(ty) => {
+                let store = self.builder.build_store(ptr, self.pack(leaves)?)?;
+                store.set_alignment(4).map_err(|error| Error::llvm("alignment", error.to_string()))
+            }
             Lowered::Leaves(leaves) => {
                 for (leaf, &value) in ty.leaves().into_iter().zip(leaves) {
                     self.store_leaf(self.at_byte(ptr, leaf.offset)?, leaf.kind, value)?;

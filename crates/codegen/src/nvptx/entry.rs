@@ -30,7 +30,7 @@ use inkwell::values::{AsValueRef, BasicValue, BasicValueEnum, FunctionValue, Int
 use ir::LeafKind;
 
 /// The number of the address space of arrays in device memory.
-pub(super) const GLOBAL: u16 = 1;
+pub(crate) const GLOBAL: u16 = 1;
 
 pub(super) struct Shell<'c> {
     /// Holds nothing but allocas.

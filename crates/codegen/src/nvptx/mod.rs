@@ -16,7 +16,7 @@ mod approximate;
 mod atomic;
 mod block;
 mod coarsen;
-mod entry;
+pub(crate) mod entry;
 mod exact;
 mod explain;
 mod external;

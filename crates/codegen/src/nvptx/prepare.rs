@@ -33,6 +33,7 @@ pub(super) struct Target<'a> {
     pub fast_math: bool,
 }
 
+const SETTLE_HOST: Step = Step { run: |func, _| transform::settle_host(func, false), says: Says::Nothing };
 const UNROLL_OWN_ARRAYS: Step = Step {
     run: |func, _| transform::unroll_own_arrays(func),
     says: Says::Loop("is written out, so that the thread's own arrays are in registers"),
@@ -47,7 +48,8 @@ const BATCH_READS: Step = Step { run: batch_reads, says: Says::Loop("reads for s
 const WIDEN_INDICES: Step = Step { run: |func, _| transform::widen_indices(func), says: Says::Nothing };
 
 /// In this order. From `stage_reads` on a kernel over threads has ops over blocks: a GPU's threads are in such anyway.
-pub(super) const STEPS: [Step; 12] = [
+pub(super) const STEPS: [Step; 13] = [
+    SETTLE_HOST,
     UNROLL_OWN_ARRAYS,
     Step {
         run: split_at_thread,
@@ -66,8 +68,8 @@ pub(super) const STEPS: [Step; 12] = [
 ];
 
 /// In place of those, for kernels whose sums are to be the same in every run: first what leaves a kernel over threads.
-pub(super) const BEFORE_SUMS_IN_GRID: [Step; 6] =
-    [UNROLL_OWN_ARRAYS, SPLIT_AT_ZERO, MERGE_ARM_LOADS, FLATTEN_ARMS, BATCH_READS, WIDEN_INDICES];
+pub(super) const BEFORE_SUMS_IN_GRID: [Step; 7] =
+    [SETTLE_HOST, UNROLL_OWN_ARRAYS, SPLIT_AT_ZERO, MERGE_ARM_LOADS, FLATTEN_ARMS, BATCH_READS, WIDEN_INDICES];
 
 /// The module for a GPU.
 pub(super) struct Prepared {

@@ -180,6 +180,7 @@ pub(crate) fn library_type(name: &str) -> Option<TypePattern> {
         "Matrix44" => matrix(float(), Some(4)),
         "Quaternion" => TypePattern::Quat(float()),
         "Transformation" => TypePattern::Transform(float()),
+        "Octet" => TypePattern::Is(Type::vector(Scalar::F32, 8)),
         "FloatArray" => TypePattern::Is(Type::array(Type::f32(), 1)),
         "Array" => TypePattern::Array { elem: Box::new(TypePattern::Any), rank: 1 },
         _ => return named_type(name).or_else(|| builtins::library_struct(name)).map(TypePattern::Is),

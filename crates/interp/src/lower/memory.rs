@@ -31,6 +31,10 @@ impl Lower<'_> {
                 let array = self.slot(inst.operands[0]);
                 self.alias(inst.result(), array);
             }
+            Op::WithAdjoint => {
+                let array = self.slot(inst.operands[0]);
+                self.alias(inst.result(), array);
+            }
             Op::IsNull => {
                 let dst = self.define(inst.result());
                 self.push(Step::IsNull { dst, array: self.slot(inst.operands[0]) });

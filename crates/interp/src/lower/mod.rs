@@ -14,6 +14,10 @@ use control::Scope;
 use ir::op::Rule;
 use ir::{Attr, Function, FunctionKind, Inst, Module, Op, RegionId, Scalar, Type, Value};
 use runtime::Sites;
+use std::sync::atomic::AtomicU64;
+
+/// What `spare_memory` gives.
+static SPARE: [AtomicU64; 8] = [const { AtomicU64::new(0) }; 8];
 
 /// The steps of `func`, which the verifier accepts; anything else panics. Its shared arrays get their place behind the
 /// first `shared` bytes, which grow by theirs. `sums` are the kernel's.
@@ -161,6 +165,16 @@ impl Lower<'_> {
                 let Attr::Const(value) = inst.attr else { panic!("`const` without its value") };
                 self.code.template[slot as usize] = value.0;
             }
+            Op::OnHost => {
+                let slot = self.define(inst.result());
+                self.code.template[slot as usize] = 1;
+            }
+            Op::SpareMemory => {
+                let slot = self.define(inst.result());
+                self.code.template[slot as usize] = SPARE.as_ptr() as u64;
+            }
+            Op::MaskLe => self.mask(inst),
+            Op::MaskSelect => self.mask_select(inst),
             Op::Select
             | Op::Cast
             | Op::Bitcast
@@ -179,6 +193,7 @@ impl Lower<'_> {
             | Op::AtomicCas
             | Op::Extent
             | Op::IsNull
+            | Op::WithAdjoint
             | Op::Address
             | Op::Row
             | Op::Subarray

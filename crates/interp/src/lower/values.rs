@@ -1,7 +1,7 @@
 //! Scalars and composites.
 
 use super::{Lower, index};
-use crate::code::{DynamicComponent, MatMul, Move, Step, TernaryN};
+use crate::code::{DynamicComponent, Mask, MaskSelect, MatMul, Move, Step, TernaryN};
 use crate::scalar::{Meaning, binary, cast, meaning};
 use ir::{Inst, Op, Type, TypeKind, Value};
 
@@ -82,6 +82,21 @@ impl Lower<'_> {
             }
             op => unreachable!("`{}` is no op on composites", op.name()),
         }
+    }
+
+    /// A bit a component.
+    pub(super) fn mask(&mut self, inst: &Inst) {
+        let (a, b) = (inst.operands[0], inst.operands[1]);
+        let (function, n) = (binary(Op::Le, self.element(a)), self.n_words(a) as u32);
+        let dst = self.define(inst.result());
+        self.push(Step::Mask(Box::new(Mask { function, dst, a: self.slot(a), b: self.slot(b), n })));
+    }
+
+    pub(super) fn mask_select(&mut self, inst: &Inst) {
+        let [mask, a, b] = [0, 1, 2].map(|index| self.slot(inst.operands[index]));
+        let n = self.n_words(inst.result()) as u32;
+        let dst = self.define(inst.result());
+        self.push(Step::MaskSelect(Box::new(MaskSelect { mask, dst, a, b, n })));
     }
 
     fn convert(&mut self, inst: &Inst, function: crate::scalar::Unary) {

@@ -63,6 +63,8 @@ macro_rules! float_type {
                     Op::CopySign => Meaning::Binary(|a, b| (a & !SIGN) | (b & SIGN)),
                     Op::Min => Meaning::Binary(|a, b| if $get(b).is_nan() || $get(a) < $get(b) { a } else { b }),
                     Op::Max => Meaning::Binary(|a, b| if $get(b).is_nan() || $get(a) > $get(b) { a } else { b }),
+                    Op::Lesser => Meaning::Binary(|a, b| if $get(a) < $get(b) { a } else { b }),
+                    Op::Greater => Meaning::Binary(|a, b| if $get(a) > $get(b) { a } else { b }),
                     Op::Fma => Meaning::Ternary(|a, b, c| $put($get(a).mul_add($get(b), $get(c)))),
                     Op::Sqrt => Meaning::Unary(|a| $put($get(a).sqrt())),
                     Op::Floor => Meaning::Unary(|a| $put($get(a).floor())),

@@ -75,6 +75,17 @@ impl Maker<'_, '_> {
                 let operands = [self.value(b, Type::bool()), self.value(b, ty), self.value(b, ty)];
                 Some(b.select(operands[0], operands[1], operands[2]))
             }
+            Op::MaskLe => {
+                let n = 1 + self.source.pick(9) as u32;
+                let ty = Type::vector([Scalar::F32, Scalar::F64][self.source.pick(2)], n);
+                let operands = [self.value(b, ty), self.value(b, ty)];
+                Some(b.push1(op, &operands, Attr::None, Type::scalar(Scalar::U32)))
+            }
+            Op::MaskSelect => {
+                let ty = Type::vector(self.source.scalar(), 1 + self.source.pick(9) as u32);
+                let operands = [self.value(b, Type::scalar(Scalar::U32)), self.value(b, ty), self.value(b, ty)];
+                Some(b.push1(op, &operands, Attr::None, ty))
+            }
             Op::Cast => {
                 let x = self.value_where(b, Type::i32(), |ty| ty.element().is_some());
                 let to = self.source.scalar();
@@ -186,6 +197,7 @@ impl Maker<'_, '_> {
             Op::Load | Op::Store | Op::Atomic | Op::AtomicCas => self.access(b, op, array),
             Op::Extent => Some(b.extent(array, self.source.pick(rank as usize) as u32)),
             Op::IsNull => Some(b.push1(op, &[array], Attr::None, Type::bool())),
+            Op::WithAdjoint => Some(b.push1(op, &[array, array], Attr::None, b.ty(array))),
             Op::WrapIndex => {
                 let i = self.value(b, Type::i64());
                 Some(b.wrap_index(array, i, self.source.pick(rank as usize) as u32))

@@ -76,6 +76,10 @@ fn over_array(op: &OpTypes) -> Checked {
             op.operands_are(&[ty])?;
             op.results_are(&[Type::bool()])
         }
+        Op::WithAdjoint => {
+            op.operands_are(&[ty, ty])?;
+            op.results_are(&[ty])
+        }
         Op::Address => {
             op.operands_are(&[ty])?;
             op.results_are(&[Type::scalar(Scalar::U64)])

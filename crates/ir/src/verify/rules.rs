@@ -170,6 +170,32 @@ fn own(op: &OpTypes) -> Checked {
             op.operands_are(&[Type::bool(), ty, ty])?;
             op.results_are(&[ty])
         }
+        Op::MaskLe => {
+            let ty = op.operand(0)?;
+            let TypeKind::Vector { .. } = ty.kind() else { return Err(format!("`mask_le` of {ty}")) };
+            op.holds(ty, &[Class::Float])?;
+            if ty.n_components() > 32 {
+                return Err(format!("a mask has 32 bits, and {ty} more components"));
+            }
+            op.operands_are(&[ty, ty])?;
+            op.results_are(&[Type::scalar(Scalar::U32)])
+        }
+        Op::MaskSelect => {
+            let ty = op.operand(1)?;
+            if !matches!(ty.kind(), TypeKind::Vector { .. }) || ty.n_components() > 32 {
+                return Err(format!("a mask chooses among 32 components of a vector, found {ty}"));
+            }
+            op.operands_are(&[Type::scalar(Scalar::U32), ty, ty])?;
+            op.results_are(&[ty])
+        }
+        Op::SpareMemory => {
+            op.operands_are(&[])?;
+            op.results_are(&[Type::scalar(Scalar::U64)])
+        }
+        Op::OnHost => {
+            op.operands_are(&[])?;
+            op.results_are(&[Type::bool()])
+        }
         Op::Cast | Op::Bitcast => conversion(op),
         Op::Construct | Op::Splat | Op::Extract | Op::Insert | Op::ExtractDyn | Op::InsertDyn => composite(op),
         Op::Dot | Op::MatMul | Op::Transpose => algebra(op),

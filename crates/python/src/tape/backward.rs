@@ -4,6 +4,7 @@
 //! was there. Each launch's adjoint kernel runs with the values that the launch read: in place where nothing has
 //! written to them since, from a copy otherwise.
 
+use crate::objects;
 use crate::tape::Place;
 use crate::tape::gradients::{descriptor, gradient, zero_one};
 use crate::tape::lost;
@@ -184,6 +185,9 @@ impl<'a> Walk<'a> {
         if !matters || self.is_switched_off(py, launch)? {
             return Ok(());
         }
+        if launch.facts.reads_elsewhere && objects::changed_since(launch.n_changes, &launch.words) {
+            return Err(changed(launch));
+        }
         self.retain(py, index, launch)?;
         let mut words: smallvec::SmallVec<[u64; 64]> = smallvec::SmallVec::from_slice(&launch.words);
         // Copies that the adjoint kernel may write to, each for all arguments that share its memory.
@@ -344,6 +348,14 @@ fn overwritten(launch: &Launched, place: &Place, index: usize, writer: &str, is_
     };
     PyRuntimeError::new_err(format!(
         "the backward pass of {name}{which} needs values that {writer} has overwritten\n  = help: {help}"
+    ))
+}
+
+fn changed(launch: &Launched) -> PyErr {
+    PyRuntimeError::new_err(format!(
+        "the backward pass of kernel `{}` needs a mesh, a hash grid or a tree as it was, and it was refitted, built again \
+         or freed since\n  = help: give each step an object of its own, and keep it until the gradient is there",
+        launch.kernel.get().name
     ))
 }
 

@@ -41,6 +41,8 @@ pub(crate) struct ParamFacts {
 /// Facts of a kernel for one signature and options.
 pub(crate) struct Facts {
     pub(crate) params: Vec<ParamFacts>,
+    /// The backward pass reads what the kernel found by itself: arrays of a mesh, by its id.
+    pub(crate) reads_elsewhere: bool,
     codes: Mutex<Vec<Code>>,
 }
 
@@ -91,7 +93,11 @@ impl Facts {
                 adjoint: number,
             }
         });
-        Facts { params: params.collect(), codes: Mutex::default() }
+        Facts {
+            params: params.collect(),
+            reads_elsewhere: unit.as_ref().is_some_and(|unit| unit.reads_elsewhere),
+            codes: Mutex::default(),
+        }
     }
 
     /// Runs the adjoint kernel. `words` are the arguments with arrays as they were before the launch; `gradients` has

@@ -127,9 +127,13 @@ pub(crate) fn check_seeds(py: Python<'_>, walk: &Walk<'_>, seeds: &[Span]) -> Py
     Err(PyRuntimeError::new_err(text))
 }
 
-/// Whether an entry is a function of which no array is known: gradients may take any way through it.
+/// Whether gradients may take any way through an entry: a function of which no array is known, a kernel that reads what
+/// it finds by an id.
 fn is_opaque(entry: &Entry) -> bool {
-    matches!(entry, Entry::Func(func) if func.backward.is_some() && func.reads.is_empty() && func.writes.is_empty())
+    match entry {
+        Entry::Func(func) => func.backward.is_some() && func.reads.is_empty() && func.writes.is_empty(),
+        Entry::Launch(launch) => launch.facts.reads_elsewhere,
+    }
 }
 
 /// One warning for each array without gradient on a way from a gradient to the seeds.

@@ -5,6 +5,7 @@
 
 use crate::function::Kernel;
 use crate::launch::{Device, Grid};
+use crate::objects;
 use crate::pack::Signature;
 use crate::plan::UnitKey;
 use crate::tape::Place;
@@ -68,6 +69,7 @@ pub(crate) fn before(py: Python<'_>, launching: &Launching<'_, '_>) -> PyResult<
                 device: launching.device,
                 grid: *launching.grid,
                 words: launching.words.into(),
+                n_changes: objects::n_changes(),
                 args,
                 n_inputs,
                 inner,

@@ -26,6 +26,8 @@ pub(crate) struct Launched {
     pub(crate) device: Device,
     pub(crate) grid: Grid,
     pub(crate) words: Box<[u64]>,
+    /// How often objects that kernels find by their ids had changed.
+    pub(crate) n_changes: u64,
     /// Kept alive: the words point into their memory.
     pub(crate) args: Box<[Py<PyAny>]>,
     pub(crate) n_inputs: usize,

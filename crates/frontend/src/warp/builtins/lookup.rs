@@ -28,6 +28,17 @@ pub(super) const ROWS: &[Row] = &[
     own("_kind", "x", kind),
     own("_element", "x", element),
     own("_at", "type, address", at),
+    own("_eight", "x", eight),
+    own("_lesser", "a, b", |lower, call| pick(lower, call, Op::Lesser)),
+    own("_greater", "a, b", |lower, call| pick(lower, call, Op::Greater)),
+    own("_mask_le", "a, b", mask_le),
+    own("_mask_select", "mask, a, b", mask_select),
+    own("_trailing_zeros", "x", |lower, call| count(lower, call, Op::TrailingZeros, Scalar::U64)),
+    own("_count_bits", "x", |lower, call| count(lower, call, Op::PopCount, Scalar::I32)),
+    own("_on_host", "", |lower, _| Ok(Operand::Value(lower.b().push1(Op::OnHost, &[], Attr::None, Type::bool())))),
+    own("_contiguous", "array", contiguous),
+    own("_or_spare", "array", or_spare),
+    own("_with_adjoint", "array, adjoint", with_adjoint),
 ];
 
 /// What to say about a function of Python's that kernels do not have.
@@ -234,6 +245,69 @@ fn at(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
     let array = b.push1(Op::ArrayFromAddress, &[address, one], Attr::None, Type::array(ty, 1));
     let zero = b.int(Scalar::I64, 0);
     Ok(Operand::Value(b.load(array, &[zero], &[], &[])))
+}
+
+/// For the library: the one of two vectors' components that is less, or greater.
+fn pick(lower: &mut Lower<'_, '_>, call: &Call<'_>, op: Op) -> Result<Operand> {
+    let [a, b] = [lower.arg_value(call.arg(0))?, lower.arg_value(call.arg(1))?];
+    Ok(Operand::Value(lower.b().binary(op, a, b)))
+}
+
+/// For the library: a number eight times.
+fn eight(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
+    let x = lower.value_as(&call.arg(0).operand, Type::f32(), call.span)?;
+    Ok(Operand::Value(lower.b().splat(Type::vector(Scalar::F32, 8), x)))
+}
+
+/// For the library: a bit for each component of a vector that is at most the other's.
+fn mask_le(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
+    let operands = [lower.arg_value(call.arg(0))?, lower.arg_value(call.arg(1))?];
+    Ok(Operand::Value(lower.b().push1(Op::MaskLe, &operands, Attr::None, Type::scalar(Scalar::U32))))
+}
+
+/// For the library: the components of the first vector where a bit is set, else of the second.
+fn mask_select(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
+    let operands = [lower.arg_value(call.arg(0))?, lower.arg_value(call.arg(1))?, lower.arg_value(call.arg(2))?];
+    let ty = lower.b().ty(operands[1]);
+    Ok(Operand::Value(lower.b().push1(Op::MaskSelect, &operands, Attr::None, ty)))
+}
+
+/// For the library: a number of bits.
+fn count(lower: &mut Lower<'_, '_>, call: &Call<'_>, op: Op, to: Scalar) -> Result<Operand> {
+    let x = lower.arg_value(call.arg(0))?;
+    let n = lower.b().unary(op, x);
+    Ok(Operand::Value(lower.b().cast(n, to)))
+}
+
+/// For the library: an array of one dimension whose elements lie one after the other, which is known of arguments alone.
+fn contiguous(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
+    let array = lower.arg_value(call.arg(0))?;
+    let ty = lower.b().ty(array);
+    let mut b = lower.b();
+    let address = b.push1(Op::Address, &[array], Attr::None, Type::scalar(Scalar::U64));
+    let n = b.extent(array, 0);
+    Ok(Operand::Value(b.push1(Op::ArrayFromAddress, &[address, n], Attr::None, ty)))
+}
+
+/// For the library: an array, or where it has no memory one of its rank over memory that any index reaches.
+fn or_spare(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
+    let array = lower.arg_value(call.arg(0))?;
+    let ty = lower.b().ty(array);
+    let mut b = lower.b();
+    let is_null = b.push1(Op::IsNull, &[array], Attr::None, Type::bool());
+    let memory = b.push1(Op::SpareMemory, &[], Attr::None, Type::scalar(Scalar::U64));
+    let zero = b.int(Scalar::I64, 0);
+    let spare = b.push1(Op::ArrayFromAddress, &[memory, zero], Attr::None, ty);
+    let spare = b.push1(Op::Subarray, &[spare, zero, zero, zero], Attr::Index(0), ty);
+    Ok(Operand::Value(b.select(is_null, spare, array)))
+}
+
+/// For the library: an array whose adjoint is another.
+fn with_adjoint(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
+    let array = lower.arg_value(call.arg(0))?;
+    let ty = lower.b().ty(array);
+    let adjoint = lower.value_as(&call.arg(1).operand, ty, call.span)?;
+    Ok(Operand::Value(lower.b().push1(Op::WithAdjoint, &[array, adjoint], Attr::None, ty)))
 }
 
 /// For the library: the scalar type inside an argument.

@@ -63,6 +63,7 @@ fn declared(class: &StmtClassDef, before: &[(String, Type)]) -> Type {
 
 fn field_type(annotation: &Expr, before: &[(String, Type)]) -> Option<Type> {
     match annotation {
+        Expr::Name(name) if name.id.as_str() == "Octet" => Some(Type::vector(ir::Scalar::F32, 8)),
         Expr::Name(name) => pattern::named_type(name.id.as_str()).or_else(|| find(before, name.id.as_str())),
         Expr::Call(call) => Some(Type::array(field_type(&call.arguments.find_keyword("dtype")?.value, before)?, 1)),
         _ => None,
