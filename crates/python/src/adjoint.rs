@@ -7,9 +7,10 @@
 use crate::bytes::Reach;
 use crate::errors::guarded;
 use crate::function::Kernel;
+use crate::infer::infer_types;
 use crate::launch::{Prepared, grid, kernel_of, parse_device};
 use crate::loop_memory;
-use crate::pack::{Args, Packed, Signature, Words, collect_args, infer_types};
+use crate::pack::{Args, Packed, Signature, Words, collect_args};
 use crate::plan::{Differentiated, UnitKey, Variants};
 use crate::types::PyIrType;
 use ir::Type;

@@ -4,7 +4,7 @@ use crate::bytes::{Mismatch, Reach, write_value};
 use crate::errors::{Failure, argument_error, guarded};
 use crate::function::Function;
 use crate::host::LiveHost;
-use crate::pack::natural_type;
+use crate::infer::natural_type;
 use crate::types::{PyIrType, user_name};
 use frontend::Options;
 use interp::{InterpValue, Program};

@@ -7,7 +7,7 @@
 
 use crate::bytes::Reach;
 use crate::cuda::{self, Queue};
-use crate::errors::{guarded, restore};
+use crate::errors::guarded;
 use crate::function::Kernel;
 use crate::items::{Items, is_block, plain_grid};
 use crate::launch::{Device, Grid, Job, KERNELS};
@@ -15,13 +15,14 @@ use crate::pack::{Layout, Signature, Words, collect_args};
 use crate::plan::{Ready, UnitKey};
 use crate::state::{self, BLOCKS, CAPTURES, ON_CPU, PRINTS, TAPES};
 use crate::tape::{self, Launching};
+use crate::vectorcall::{Call, answer, attached, method_def, slow_call};
+use frontend::TypePattern;
 use pyo3::ffi::{self, PyObject};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple};
+use pyo3::types::{PyDict, PyString};
 use runtime::Fault;
 use runtime_cpu::Length;
-use std::ffi::{CStr, CString};
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 use std::sync::Arc;
@@ -115,27 +116,6 @@ pub(crate) fn fast_launch<'py>(
     unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyCFunction_NewEx(def, null_mut(), module.as_ptr())) }
 }
 
-/// A definition that lives for good.
-pub(crate) fn method_def(
-    name: &'static CStr,
-    method: ffi::PyCFunctionFastWithKeywords,
-    doc: String,
-) -> PyResult<*mut ffi::PyMethodDef> {
-    Ok(Box::into_raw(Box::new(ffi::PyMethodDef {
-        ml_name: name.as_ptr(),
-        ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: method },
-        ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
-        ml_doc: CString::new(doc)?.into_raw(),
-    })))
-}
-
-/// Arguments as Python passes them to a function: positional ones, then those that `names` names.
-pub(crate) struct Call {
-    pub(crate) args: *const *mut PyObject,
-    pub(crate) n_args: ffi::Py_ssize_t,
-    pub(crate) names: *mut PyObject,
-}
-
 unsafe extern "C" fn launch(
     _: *mut PyObject,
     args: *const *mut PyObject,
@@ -163,66 +143,6 @@ unsafe extern "C" fn launch(
                 result
             }
         }
-    }
-}
-
-/// What Python gets.
-#[inline]
-pub(crate) fn answer(py: Python<'_>, result: PyResult<()>) -> *mut PyObject {
-    match result {
-        Ok(()) => py.None().into_ptr(),
-        Err(error) => {
-            error.restore(py);
-            null_mut()
-        }
-    }
-}
-
-/// Calls `function` with `first`, unless null, and the arguments of a call.
-///
-/// # Safety
-/// Python's lock is held; `call` is what Python passed.
-#[cold]
-pub(crate) unsafe fn slow_call(function: *mut PyObject, first: *mut PyObject, call: &Call) -> *mut PyObject {
-    // SAFETY: the caller's promise.
-    let made = unsafe {
-        attached(|py| {
-            let borrowed = |at| Borrowed::from_ptr(py, *call.args.add(at)).to_owned();
-            let n_args = call.n_args as usize;
-            let first = Borrowed::from_ptr_or_opt(py, first).map(|first| first.to_owned());
-            let args = PyTuple::new(py, first.into_iter().chain((0..n_args).map(borrowed)).collect::<Vec<_>>())?;
-            let mut keywords = None;
-            if !call.names.is_null() {
-                let found = PyDict::new(py);
-                let names = Borrowed::from_ptr(py, call.names);
-                for (index, name) in names.cast_unchecked::<PyTuple>().iter().enumerate() {
-                    found.set_item(name, borrowed(n_args + index))?;
-                }
-                keywords = Some(found);
-            }
-            Borrowed::from_ptr(py, function).call(args, keywords.as_ref()).map(Bound::into_ptr)
-        })
-    };
-    made.unwrap_or_else(|error: PyErr| {
-        // SAFETY: the caller's promise.
-        restore(unsafe { Python::assume_attached() }, error);
-        null_mut()
-    })
-}
-
-/// Runs `run` so that PyO3 knows that this thread has Python's lock, which it must to free objects at once.
-///
-/// # Safety
-/// Python's lock is held.
-pub(crate) unsafe fn attached<R>(run: impl FnOnce(Python<'_>) -> R) -> R {
-    let mut run = Some(run);
-    let result = Python::try_attach(|py| run.take().map(|run| run(py)));
-    match (result.flatten(), run) {
-        (Some(result), _) => result,
-        // Python is being shut down: what is freed now may stay.
-        // SAFETY: the caller's promise.
-        (None, Some(run)) => run(unsafe { Python::assume_attached() }),
-        (None, None) => unreachable!("what was taken has run"),
     }
 }
 
@@ -322,13 +242,40 @@ impl<'a, 'py> Given<'a, 'py> {
     #[inline(always)]
     fn run(&self, py: Python<'py>) -> Outcome {
         let kernel = self.kernel.get();
-        let Some(signature) = kernel.closed.as_ref() else { return Outcome::Unusual };
+        if let Some(signature) = kernel.closed.as_ref() {
+            return self.run_as(py, kernel, signature);
+        }
+        match kernel.signature_like(|signature| self.has_types(kernel, signature)) {
+            Some(signature) => self.run_as(py, kernel, &signature),
+            None => Outcome::Unusual,
+        }
+    }
+
+    /// Whether the arguments of open parameters are such that they have a signature's types by themselves.
+    fn has_types(&self, kernel: &Kernel, signature: &Signature) -> bool {
+        let mut n = 0;
+        for list in [Some(self.inputs), self.outputs].into_iter().flatten() {
+            let Some(list) = Items::of(&list) else { return false };
+            for index in 0..list.len() {
+                let (Some(item), Some(param)) = (list.get(index), kernel.params.get(n)) else { return false };
+                let is_open = !matches!(param.pattern, TypePattern::Is(_));
+                if is_open && !signature.is_plainly(n, &item) {
+                    return false;
+                }
+                n += 1;
+            }
+        }
+        n == kernel.params.len()
+    }
+
+    #[inline(always)]
+    fn run_as(&self, py: Python<'py>, kernel: &Kernel, signature: &Arc<Signature>) -> Outcome {
         let stamp = state::stamp();
-        if !kernel.plans.is_current(stamp) {
+        if !signature.plans.is_current(stamp) {
             return Outcome::Unplanned;
         }
         if let Some(ordinal) = self.cuda {
-            return self.run_on_gpu(py, kernel, signature, ordinal);
+            return self.run_on_gpu(py, signature, ordinal);
         }
         // While other threads run, nothing but references of our own would keep the arguments.
         if signature.n_words() <= MAX_WORDS {
@@ -372,7 +319,7 @@ impl<'a, 'py> Given<'a, 'py> {
 
     /// A launch on a GPU returns at once, so that other threads need not run meanwhile.
     #[inline(always)]
-    fn run_on_gpu(&self, py: Python<'py>, kernel: &Kernel, signature: &Signature, ordinal: u32) -> Outcome {
+    fn run_on_gpu(&self, py: Python<'py>, signature: &Signature, ordinal: u32) -> Outcome {
         let mut words = [MaybeUninit::<u64>::uninit(); MAX_WORDS];
         if signature.n_words() > MAX_WORDS {
             return Outcome::Unusual;
@@ -382,7 +329,7 @@ impl<'a, 'py> Given<'a, 'py> {
         };
         // SAFETY: `pack_plain` has written every argument's words, and these are all.
         let words = unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<u64>(), signature.n_words()) };
-        let plans = [false, true].map(|sums| kernel.plans.get_cuda(self.grid.rank, ordinal, layout, sums));
+        let plans = [false, true].map(|sums| signature.plans.get_cuda(self.grid.rank, ordinal, layout, sums));
         let suits = |ready: &&cuda::CudaReady| {
             ready.suits(self.grid, signature, words) && (layout.is_contiguous || !ready.is_for_others(signature, words))
         };
@@ -405,7 +352,7 @@ impl<'a, 'py> Given<'a, 'py> {
         is_contiguous: bool,
     ) -> Option<Outcome> {
         let grid = self.grid;
-        let ready = kernel.plans.get(grid.rank, is_contiguous, signature, words);
+        let ready = signature.plans.get(grid.rank, is_contiguous, signature, words);
         let Some(ready) = ready else { return Some(Outcome::Unplanned) };
         let job = Job { kernel, signature, words, grid };
         if self.is_taped {
@@ -461,11 +408,11 @@ impl<'a, 'py> Given<'a, 'py> {
             let packed = signature.pack(kernel, &args, Reach::Host, &mut words)?;
             // Packing may have run Python code, and read-only memory asks for a look at what the kernel writes to.
             // Without memory for an array the code must check its bounds.
-            if !packed.read_only.is_empty() || signature.has_null(&words) || !kernel.plans.is_current(stamp) {
+            if !packed.read_only.is_empty() || signature.has_null(&words) || !signature.plans.is_current(stamp) {
                 return Ok(None);
             }
             let job = Job { kernel, signature, words: &words, grid: self.grid };
-            match kernel.plans.get(self.grid.rank, signature.is_contiguous(&words), signature, &words) {
+            match signature.plans.get(self.grid.rank, signature.is_contiguous(&words), signature, &words) {
                 Some(ready) if self.is_taped => self.run_taped(py, signature, &job, ready).map(Some),
                 Some(ready) => job.run(py, ready).map(Some),
                 None => Ok(None),
@@ -482,16 +429,17 @@ impl<'a, 'py> Given<'a, 'py> {
     #[cold]
     fn learn(&self, py: Python<'_>) {
         let kernel = self.kernel.get();
-        let Some(signature) = &kernel.closed else { return };
         let options = || -> PyResult<_> {
             let found = self.kernel.as_any().call_method0(intern!(py, "compile_options"))?.cast_into::<PyDict>()?;
             Ok(kernel.options(Some(&found))?.on(self.cuda.map_or(Device::Cpu, Device::Cuda)))
         };
         if let Ok(options) = options() {
             let key = UnitKey { options, rank: self.grid.rank };
-            match self.cuda {
-                None => kernel.plans.learn(&signature.variants, key, state::stamp()),
-                Some(ordinal) => kernel.plans.learn_cuda(&signature.variants, key, state::stamp(), ordinal),
+            for signature in kernel.signatures() {
+                match self.cuda {
+                    None => signature.plans.learn(&signature.variants, key, state::stamp()),
+                    Some(ordinal) => signature.plans.learn_cuda(&signature.variants, key, state::stamp(), ordinal),
+                }
             }
         }
     }

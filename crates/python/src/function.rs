@@ -5,7 +5,6 @@ use crate::call::Called;
 use crate::options::{CompileOptions, disk_cache};
 use crate::pack::Signature;
 use crate::pattern::{find_pattern, pattern};
-use crate::plan::Plans;
 use crate::types::PyIrType;
 use frontend::{Dialect, TypePattern};
 use ir::Type;
@@ -69,8 +68,6 @@ pub(crate) struct Kernel {
     pub(crate) open: Mutex<Vec<Arc<Signature>>>,
     /// The options of the last launch, and what they say. The package passes one dictionary again and again.
     last_options: Mutex<Option<(Py<PyDict>, CompileOptions)>>,
-    /// Code of the closed signature for the options in force.
-    pub(crate) plans: Plans,
     /// Signatures of its adjoint kernels.
     pub(crate) adjoints: Mutex<Vec<Arc<Signature>>>,
     pub(crate) dialect: Dialect,
@@ -124,7 +121,6 @@ impl Kernel {
             closed,
             open: Mutex::default(),
             last_options: Mutex::default(),
-            plans: Plans::default(),
             adjoints: Mutex::default(),
             dialect,
         })
@@ -175,6 +171,17 @@ impl Kernel {
         let signature = Arc::new(Signature::new(types.to_vec()));
         open.push(signature.clone());
         signature
+    }
+
+    /// All signatures met so far.
+    pub(crate) fn signatures(&self) -> Vec<Arc<Signature>> {
+        let open = self.open.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        self.closed.iter().chain(open.iter()).cloned().collect()
+    }
+
+    /// The first signature of open types that is like it; none while another thread adds one.
+    pub(crate) fn signature_like(&self, is_it: impl Fn(&Signature) -> bool) -> Option<Arc<Signature>> {
+        self.open.try_lock().ok()?.iter().find(|signature| is_it(signature)).cloned()
     }
 
     /// What a dictionary of options says. It must not be changed after a launch.

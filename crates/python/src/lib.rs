@@ -21,6 +21,7 @@ mod foreign;
 mod function;
 mod geometry;
 mod host;
+mod infer;
 mod items;
 mod launch;
 mod launcher;
@@ -39,6 +40,7 @@ mod subclass;
 mod tape;
 mod types;
 mod value;
+mod vectorcall;
 
 use crate::errors::{Failure, guarded};
 use crate::function::Kernel;

@@ -1,6 +1,6 @@
 //! Python values as the numba dialect sees them: types of arguments, and what only that dialect knows as constants.
 
-use crate::pack;
+use crate::infer;
 use crate::types::PyIrType;
 use frontend::{HostValue, TypePattern};
 use ir::{Const, Scalar, Type};
@@ -26,7 +26,7 @@ pub(crate) fn natural_type(value: &Bound<'_, PyAny>) -> PyResult<Option<Type>> {
         let class: String = items.get_type().name()?.extract()?;
         return Ok(Some(Type::structure(class, names.into_iter().zip(types).collect())));
     }
-    pack::natural_type(value)
+    infer::natural_type(value)
 }
 
 /// `numpy.sqrt` for the function of that name that works on whole arrays.

@@ -3,14 +3,11 @@
 //! In: a list of Python objects. Out: the packed arguments of `runtime::abi`, and what a launch may rely on.
 
 use crate::array::{self, Array, Where};
-use crate::bytes::{Mismatch, Reach, array_words, describe, instance_type, out_of_reach, write_argument, write_scalar};
+use crate::bytes::{Mismatch, Reach, array_words, out_of_reach, write_argument, write_scalar};
 use crate::function::Kernel;
-use crate::pattern::{fits, pattern_name};
-use crate::plan::{UnitKey, Variants};
+use crate::plan::{Plans, UnitKey, Variants};
 use crate::tape::{Facts, Place, places};
 use crate::types::user_name;
-use crate::{numba, numpy};
-use frontend::{Dialect, TypePattern};
 use ir::{LeafKind, Scalar, Type, TypeKind};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -31,6 +28,8 @@ pub(crate) struct Signature {
     slots: Vec<Slot>,
     n_words: usize,
     pub(crate) variants: Variants,
+    /// Code for the options in force.
+    pub(crate) plans: Plans,
     places: OnceLock<Vec<Place>>,
     /// What the kernel's adjoint needs, by options.
     pub(crate) facts: Mutex<Vec<(UnitKey, Arc<Facts>)>>,
@@ -110,7 +109,8 @@ impl Signature {
             Slot { word, n_bytes, kind }
         };
         let slots = types.iter().map(slot).collect();
-        Signature { types, slots, n_words, variants, places: OnceLock::new(), facts: Mutex::default() }
+        let (plans, places, facts) = (Plans::default(), OnceLock::new(), Mutex::default());
+        Signature { types, slots, n_words, variants, plans, places, facts }
     }
 
     /// Forgets what was compiled.
@@ -206,6 +206,20 @@ impl Signature {
                 None
             }
             SlotKind::Value(..) => None,
+        }
+    }
+
+    /// Whether an argument has the type of parameter `index` by itself, as `natural_type` says, and is of the usual kinds.
+    pub(crate) fn is_plainly(&self, index: usize, arg: &Bound<'_, PyAny>) -> bool {
+        match &self.slots[index].kind {
+            SlotKind::Scalar(Scalar::F32) => arg.is_exact_instance_of::<PyFloat>(),
+            SlotKind::Scalar(Scalar::I32) => arg.is_exact_instance_of::<PyInt>(),
+            SlotKind::Scalar(Scalar::Bool) => arg.is_exact_instance_of::<PyBool>(),
+            SlotKind::Array { elem, rank } => array::CLASS.known::<Array>(arg).is_some_and(|array| {
+                let array = array.get();
+                array.elem == *elem && array.descriptor.len() == 1 + 2 * *rank as usize
+            }),
+            SlotKind::Scalar(_) | SlotKind::Value(..) => false,
         }
     }
 
@@ -418,81 +432,4 @@ pub(crate) fn collect_args<'py>(
         return Err(crate::errors::argument_error(inputs.py(), text));
     }
     Ok(args)
-}
-
-/// The types that a kernel with open parameters takes for these arguments.
-pub(crate) fn infer_types(kernel: &Kernel, args: &[Bound<'_, PyAny>]) -> PyResult<Vec<Type>> {
-    let infer = |(index, arg): (usize, &Bound<'_, PyAny>)| {
-        let pattern = &kernel.params[index].pattern;
-        let refused = |mismatch| kernel.refuse(arg.py(), index, &pattern_name(pattern), mismatch);
-        if let TypePattern::Is(ty) = pattern {
-            return Ok(*ty);
-        }
-        let own = match kernel.dialect {
-            Dialect::Numba => numba::natural_type(arg)?,
-            Dialect::Warp | Dialect::C => natural_type(arg)?,
-        };
-        let found = own.or_else(|| shaped_type(pattern, arg));
-        match found {
-            Some(ty) if fits(pattern, ty) => Ok(ty),
-            Some(_) => shaped_type(pattern, arg).ok_or_else(|| refused(Mismatch::Given(describe(arg)))),
-            None => Err(refused(Mismatch::Given(format!("{}, whose type is not known", describe(arg))))),
-        }
-    };
-    args.iter().enumerate().map(infer).collect()
-}
-
-/// The type that a value has by itself: Python's int is int32, its float is float32.
-pub(crate) fn natural_type(value: &Bound<'_, PyAny>) -> PyResult<Option<Type>> {
-    if let Ok(array) = value.cast::<crate::array::Array>() {
-        return Ok(Some(array.get().ty()));
-    }
-    if let Some(ty) = instance_type(value)? {
-        return Ok(Some(ty));
-    }
-    if let Some(scalar) = numpy::scalar_type(value)? {
-        return Ok(Some(Type::scalar(scalar)));
-    }
-    if value.cast::<PyBool>().is_ok() {
-        return Ok(Some(Type::bool()));
-    }
-    if value.cast::<PyInt>().is_ok() {
-        return Ok(Some(Type::i32()));
-    }
-    if value.cast::<PyFloat>().is_ok() {
-        return Ok(Some(Type::f32()));
-    }
-    if let Some(facts) = crate::foreign::facts(value)? {
-        return Ok(facts.natural_type());
-    }
-    numpy::natural_type(value)
-}
-
-/// The type of a value that only a pattern can name: a list for a vector of a known scalar type, a NumPy array whose
-/// last dimensions are the components of vectors.
-fn shaped_type(pattern: &TypePattern, value: &Bound<'_, PyAny>) -> Option<Type> {
-    match pattern {
-        TypePattern::Vector { elem, len } => {
-            let TypePattern::Is(elem) = **elem else { return None };
-            let found = value.len().ok()? as u32;
-            let is_wanted = len.is_none_or(|len| len == found) && found > 0;
-            is_wanted.then_some(Type::vector(elem.as_scalar()?, found))
-        }
-        TypePattern::Array { elem, rank } => {
-            let (scalar, found_rank) = numpy::natural_type(value).ok()??.as_array()?;
-            let shape: Vec<u32> = value.getattr("shape").ok()?.extract().ok()?;
-            let inner = shape.get(*rank as usize..)?;
-            let scalar = scalar.as_scalar()?;
-            let ty = match (&**elem, inner) {
-                (_, []) if found_rank == *rank => Type::scalar(scalar),
-                (TypePattern::Vector { .. }, &[len]) => Type::vector(scalar, len),
-                (TypePattern::Matrix { .. }, &[rows, cols]) => Type::matrix(scalar, rows, cols),
-                (TypePattern::Quat(_), [4]) => Type::quat(scalar),
-                (TypePattern::Transform(_), [7]) => Type::transform(scalar),
-                _ => return None,
-            };
-            fits(elem, ty).then_some(Type::array(ty, *rank))
-        }
-        _ => None,
-    }
 }

@@ -167,7 +167,7 @@ impl Ready {
     }
 }
 
-/// Code that a kernel's last launches ran, found without a lock. By stamp: the count of changes of settings (see
+/// Code that the last launches with a signature ran, found without a lock. By stamp: the count of changes of settings (see
 /// `state`) that its options belong to. Written and read under Python's lock.
 #[derive(Default)]
 pub(crate) struct Plans {
@@ -191,11 +191,11 @@ impl Plans {
         self.stamp.load(Ordering::Relaxed) == stamp.wrapping_add(1)
     }
 
-    /// Code for a rank of 1 to 4 and these arguments; the kernel's signature keeps it.
+    /// Code for a rank of 1 to 4 and these arguments; the signature keeps it.
     #[inline]
     pub(crate) fn get(&self, rank: u32, is_contiguous: bool, signature: &Signature, words: &[u64]) -> Option<&Ready> {
         let ready = self.ready[rank as usize - 1][usize::from(is_contiguous)].load(Ordering::Relaxed);
-        // SAFETY: null, or put in by `learn`, from an `Arc` that lives as long as the kernel, and so as `self`.
+        // SAFETY: null, or put in by `learn`, from an `Arc` that lives as long as the signature, and so as `self`.
         let ready = unsafe { ready.as_ref() };
         ready.filter(|ready| {
             let written = || &ready.unit.summary().written;
@@ -217,7 +217,7 @@ impl Plans {
         unsafe { ready.as_ref() }
     }
 
-    /// Notes what is compiled of a kernel's closed signature for a CUDA device.
+    /// Notes what is compiled of a signature for a CUDA device.
     pub(crate) fn learn_cuda(&self, variants: &Variants, key: UnitKey, stamp: u64, ordinal: u32) {
         if !self.is_current(stamp) || self.cuda_device.load(Ordering::Relaxed) != u64::from(ordinal) + 1 {
             self.forget(stamp);
@@ -243,7 +243,7 @@ impl Plans {
         self.stamp.store(stamp.wrapping_add(1), Ordering::Relaxed);
     }
 
-    /// Notes what is compiled of a kernel's closed signature for these options.
+    /// Notes what is compiled of a signature for these options.
     pub(crate) fn learn(&self, variants: &Variants, key: UnitKey, stamp: u64) {
         if !self.is_current(stamp) {
             self.forget(stamp);
@@ -254,7 +254,7 @@ impl Plans {
                 && *known == key
                 && (cpu.are_distinct || place.load(Ordering::Relaxed).is_null())
             {
-                // Outcomes are never removed, and the signature is the kernel's own: this address stays good.
+                // Outcomes are never removed, and the signature has these: this address stays good.
                 place.store(Arc::as_ptr(ready).cast_mut(), Ordering::Relaxed);
             }
         }

@@ -4,13 +4,13 @@
 
 use crate::cuda::{self, CudaReady, CudaStream, Queue};
 use crate::errors::guarded;
-use crate::fast::{Call, answer, attached, method_def, slow_call};
 use crate::function::Kernel;
 use crate::launch::{Device, Grid, Job, Prepared, Ran, check_extents, grid};
 use crate::options::{CompileOptions, Order};
 use crate::pack::{Packed, Signature, Words};
 use crate::plan::Ready;
 use crate::state::{self, CAPTURES};
+use crate::vectorcall::{Call, answer, attached, method_def, slow_call};
 use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
