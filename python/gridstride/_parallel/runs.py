@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from types import ModuleType
 from typing import Any
@@ -40,22 +41,31 @@ def begins(values, i, n):
     return i < n and (i == 0 or values[i] != values[i - 1])
 
 
-@cuda.jit
-def count_runs(values, counts, n):
-    """How many runs begin in each tile."""
-    warps = cuda.shared.array(WARPS, dtype=int32)
-    thread = cuda.threadIdx.x
-    first = cuda.blockIdx.x * TILE + thread // 32 * SPAN + thread % 32
-    total = int32(0)
-    for k in range(ROWS):
-        total += cuda.popc(cuda.ballot_sync(ALL, begins(values, first + 32 * k, n)))
-    if thread % 32 == 0:
-        warps[thread // 32] = total
-    cuda.syncthreads()
-    if thread == 0:
-        for k in range(1, WARPS):
-            total += warps[k]
-        counts[cuda.blockIdx.x] = total
+@functools.cache
+def counting(is_counted: Any) -> Any:
+    """A kernel that counts for how many elements of each tile `is_counted(values, i, n)` holds."""
+
+    @cuda.jit
+    def count_elements(values, counts, n):
+        warps = cuda.shared.array(WARPS, dtype=int32)
+        thread = cuda.threadIdx.x
+        first = cuda.blockIdx.x * TILE + thread // 32 * SPAN + thread % 32
+        total = int32(0)
+        for k in range(ROWS):
+            total += cuda.popc(cuda.ballot_sync(ALL, is_counted(values, first + 32 * k, n)))
+        if thread % 32 == 0:
+            warps[thread // 32] = total
+        cuda.syncthreads()
+        if thread == 0:
+            for k in range(1, WARPS):
+                total += warps[k]
+            counts[cuda.blockIdx.x] = total
+
+    return count_elements
+
+
+# How many runs begin in each tile.
+count_runs = counting(begins)
 
 
 @cuda.jit

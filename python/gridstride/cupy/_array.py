@@ -322,6 +322,20 @@ def of_host(values: np.ndarray[Any, Any]) -> ndarray:
 
 
 _of_host = of_host
+# Elements that NumPy reads and writes faster than a launch begins.
+FEW = 2048
+
+
+def are_few(*arrays: ndarray) -> bool:
+    """Whether NumPy is to work on them: they lie in the host's memory and have few elements."""
+    return all(one._is_host and one.size <= FEW for one in arrays)
+
+
+def over(values: Any) -> ndarray:
+    """What NumPy made of an array in the host's memory, without a copy."""
+    values = np.asarray(values)
+    strides = None if values.flags.c_contiguous else values.strides
+    return make(values.dtype, values.__array_interface__["data"][0], values.shape, strides, values, "cpu")
 
 
 def before_write(array: ndarray, what: str) -> None:

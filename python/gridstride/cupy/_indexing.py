@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from gridstride import _native
-from gridstride.cupy import _array, _creation, _elementwise, _interop, _memory, _shapes
+from gridstride.cupy import _array, _creation, _elementwise, _interop, _memory, _shapes, _whole
+from gridstride.numba.cuda import _devices
 
 _I64 = np.dtype(np.int64)
 
@@ -28,9 +29,11 @@ def get(a: Any, key: Any) -> Any:
     if keys is None:
         memory = a._memory[key if isinstance(key, tuple) else (key,)] if _has_ellipsis(key) else a._memory[_open(key)]
         return _array.view(a, memory)
+    if _array.are_few(a, *(one for one in keys if isinstance(one, _array.ndarray))):
+        return _array.over(a._host[tuple(one._host if isinstance(one, _array.ndarray) else one for one in keys)])
     where = _only_mask(a, keys)
     if where is not None:
-        return take(a.ravel(), _flat_nonzero(where), 0, checked=False)
+        return _selected(a.ravel(), where.ravel())
     a, axis, index, shape = _plan(a, keys)
     made = take(a, index.ravel(), axis, checked=False)
     return made.reshape(a._shape[:axis] + shape + a._shape[axis + 1 :])
@@ -63,6 +66,15 @@ def set(a: Any, key: Any, value: Any) -> None:
     spread = _shapes.broadcast_to(value.reshape(value._shape[max(0, value.ndim - len(whole)) :]), whole)
     rows = moved._shape[:axis] + (index.size,) + moved._shape[axis + 1 :]
     put_rows(moved, None, index.ravel(), axis, spread.reshape(rows))
+
+
+def _selected(values: Any, where: Any) -> Any:
+    """The elements whose flags are true."""
+    if _devices.gpu() is None:
+        return _array.over(values._host[where._host])
+    if where.size and _whole.fits(where) and values._dtype.kind != "c":
+        return _whole.selected(where, values)
+    return take(values, _flat_nonzero(where), 0, checked=False)
 
 
 def _assign(target: Any, value: Any) -> None:
@@ -287,6 +299,8 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
         raise np.exceptions.AxisError(axis, a.ndim)
     axis %= a.ndim
     extent = a._shape[axis]
+    if out is None and checked and mode == "raise" and indices._dtype.kind in "iu" and _array.are_few(a, indices):
+        return _array.over(a._host.take(indices._host, axis))
     if checked:
         indices = _in_bounds(indices, extent, mode)
     memory = three(a, axis)

@@ -19,22 +19,23 @@ from gridstride.cupy import _elementwise
 from gridstride.numba.cuda import _generated
 from gridstride.numba.cuda.dispatcher import Dispatcher
 
-# Threads of a block along each side of its tile, and how far along the common dimension a tile reaches.
+# Threads of a block along each side of its tile.
 SIDE = 16
-DEPTH = 16
 # Elements between rows of the left tile in shared memory: threads of a warp that fill it meet in few banks.
 PAD = 4
 
 
 class Tile:
-    """How a block works: `own` rows and columns of a thread, in groups of 4 that lie side by side."""
+    """How a block works: `own` rows and columns of a thread, in groups of 4 that lie side by side; `depth` is how far a
+    tile reaches along the common dimension."""
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
         self.wide = np.dtype({"float16": "float32", "bool": "int64"}.get(dtype.name, dtype.name))
-        self.own = 8 if self.wide.itemsize <= 4 else 4
+        is_double = self.wide == np.float64
+        self.own, self.depth = 8 if self.wide.itemsize <= 4 or is_double else 4, 8 if is_double else 16
         self.extent = SIDE * self.own
         # Elements of each operand that a thread fetches.
-        self.fetched = self.extent * DEPTH // SIDE**2
+        self.fetched = self.extent * self.depth // SIDE**2
 
 
 def multiply(a: Any, b: Any, out: Any) -> None:
@@ -44,7 +45,7 @@ def multiply(a: Any, b: Any, out: Any) -> None:
     tile = Tile(out._dtype)
     n_batches, rows, columns = out._shape
     depth = a._shape[2]
-    is_whole = rows % tile.extent == 0 and columns % tile.extent == 0 and depth % DEPTH == 0
+    is_whole = rows % tile.extent == 0 and columns % tile.extent == 0 and depth % tile.depth == 0
     grid = (_parallel.blocks(columns, tile.extent), _parallel.blocks(rows, tile.extent), n_batches)
     kernel = _kernel(out._dtype, is_whole)
     _elementwise.launch_blocks(kernel, grid, SIDE * SIDE, [a, b, out])
@@ -71,7 +72,7 @@ def _text(tile: Tile, dtype: np.dtype[Any], is_whole: bool) -> str:
     def fetch(which: str) -> list[str]:
         lines = []
         for f in fetched:
-            first, second = split(f, DEPTH if which == "a" else extent)
+            first, second = split(f, tile.depth if which == "a" else extent)
             if which == "a":
                 element, is_in = (
                     f"a[batch, row + {first}, first + {second}]",
@@ -88,12 +89,12 @@ def _text(tile: Tile, dtype: np.dtype[Any], is_whole: bool) -> str:
     def put(half: str) -> list[str]:
         lines = []
         for f in fetched:
-            (row, k), (depth, column) = split(f, DEPTH), split(f, extent)
+            (row, k), (depth, column) = split(f, tile.depth), split(f, extent)
             lines += [f"held_a[{half}, {k}, {row}] = a_{f}", f"held_b[{half}, {depth}, {column}] = b_{f}"]
         return lines
 
     step = []
-    for k in range(DEPTH):
+    for k in range(tile.depth):
         step += [f"x{i} = held_a[half, {k}, {place}]" for i, place in enumerate(left)]
         step += [f"y{j} = held_b[half, {k}, {place}]" for j, place in enumerate(right)]
         for i in own:
@@ -110,8 +111,8 @@ def _text(tile: Tile, dtype: np.dtype[Any], is_whole: bool) -> str:
             else:
                 stores += [f"if row + {left[i]} < n_rows and column + {right[j]} < n_columns:", f"    {place}"]
     body = [
-        f"held_a = shared_array((2, {DEPTH}, {extent + PAD}), dtype={wide})",
-        f"held_b = shared_array((2, {DEPTH}, {extent}), dtype={wide})",
+        f"held_a = shared_array((2, {tile.depth}, {extent + PAD}), dtype={wide})",
+        f"held_b = shared_array((2, {tile.depth}, {extent}), dtype={wide})",
         "thread = t_uint32(threadIdx.x)",
         f"across, down = thread & t_uint32({SIDE - 1}), thread >> t_uint32({SIDE.bit_length() - 1})",
         "batch = t_uint64(blockIdx.z)",
@@ -125,9 +126,9 @@ def _text(tile: Tile, dtype: np.dtype[Any], is_whole: bool) -> str:
         "syncthreads()",
         "while first < depth:",
         # The last tile is fetched once more: no branch stands around the reads.
-        f"    first = first + t_uint64({DEPTH})",
+        f"    first = first + t_uint64({tile.depth})",
         "    at = first",
-        f"    first = min(first, (depth - t_uint64(1)) // t_uint64({DEPTH}) * t_uint64({DEPTH}))",
+        f"    first = min(first, (depth - t_uint64(1)) // t_uint64({tile.depth}) * t_uint64({tile.depth}))",
         *(f"    {line}" for line in [*fetch("a"), *fetch("b")]),
         "    first = at",
         *(f"    {line}" for line in step),

@@ -21,12 +21,14 @@ from typing import Any
 import numpy as np
 
 from gridstride import _native
-from gridstride.cupy import _array, _elementwise, _layout, _memory
+from gridstride.cupy import _array, _block_reduce, _elementwise, _layout, _memory
+from gridstride.numba.cuda import _devices
 
 # Threads that share a piece of what lies in one row, and elements that are worth a thread of their own.
 _LANES = 64
 _PIECE = 4096
 _MOST_PIECES = 256
+_MOST_PIECES_OF_GPUS = 1 << 14
 
 
 class Fold:
@@ -67,7 +69,7 @@ class Fold:
         self.lines, self.names = lines, names or {}
         self.ordered_lines = lines if ordered_lines is None else ordered_lines
         self.walk = walk
-        self.kernels: dict[Any, _native.Kernel] = {}
+        self.kernels: dict[Any, Any] = {}
 
 
 def _typed(texts: Sequence[str], kept: Sequence[np.dtype[Any]]) -> list[str]:
@@ -143,10 +145,11 @@ def _make_kernel(fold: Fold, is_first: bool, is_last: bool, rank: int, by_rows: 
 def cut(extent: int, inner: int, threads: int) -> tuple[int, int]:
     """The elements of a piece, and the threads that share one."""
     lanes, pieces = 1, 1
-    if extent > 16 and threads < 4096:
+    most = _MOST_PIECES if _devices.gpu() is None else _MOST_PIECES_OF_GPUS
+    if extent > 16 and threads < 16 * most:
         if inner == 1:
             lanes = _LANES if extent >= 1024 else 16 if extent >= 128 else 1
-        pieces = min(max(1, extent // (_PIECE if lanes > 1 else 256)), _MOST_PIECES, max(1, 65536 // (threads * lanes)))
+        pieces = min(max(1, extent // (_PIECE if lanes > 1 else 256)), most, max(1, 256 * most // (threads * lanes)))
     # Whole rounds of lanes, but for the last piece.
     piece = -(-extent // pieces)
     piece = -(-piece // lanes) * lanes
@@ -163,7 +166,14 @@ def _cut_for_all(extent: int, piece: int, lanes: int) -> tuple[int, int]:
     return piece, lanes
 
 
-def _step(fold: Fold, is_first: bool, arrays: Sequence[Any], extents: tuple[int, int, int], n: int) -> Any:
+def _step(fold: Fold, arrays: Sequence[Any], extents: tuple[int, int, int], n: int) -> Any:
+    """What is left of the elements of an array, by the way of the device that launches run on."""
+    if _devices.gpu() is None:
+        return _step_of_threads(fold, True, arrays, extents, n)
+    return _block_reduce.step(fold, True, arrays, extents, n)
+
+
+def _step_of_threads(fold: Fold, is_first: bool, arrays: Sequence[Any], extents: tuple[int, int, int], n: int) -> Any:
     """One step over outer x reduced x inner elements: what its threads found is reduced until one is left."""
     outer, extent, inner = extents
     piece, lanes = cut(extent, inner, outer * inner)
@@ -181,7 +191,23 @@ def _step(fold: Fold, is_first: bool, arrays: Sequence[Any], extents: tuple[int,
     _elementwise.launch(kernel, dim, [*arrays, *outs, piece, lanes, extent, n])
     if is_last:
         return outs[0]
-    return _step(fold, False, outs, (outer, slots, inner), n)
+    return _step_of_threads(fold, False, outs, (outer, slots, inner), n)
+
+
+def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
+    """The axes that an argument names, in order. Raises `numpy.exceptions.AxisError`, `ValueError`."""
+    if axis is None:
+        return tuple(range(rank))
+    given = axis if isinstance(axis, tuple | list) else (axis,)
+    found = []
+    for one in given:
+        one = one.__index__()
+        if not -rank <= one < rank:
+            raise np.exceptions.AxisError(one, rank)
+        found.append(one % rank)
+    if len(dict.fromkeys(found)) != len(found):
+        raise ValueError("duplicate value in 'axis'")
+    return tuple(sorted(found))
 
 
 def arranged(a: Any, axes: Sequence[int]) -> tuple[Any, tuple[int, int, int], list[int]]:
@@ -240,14 +266,18 @@ def reduce(fold: Fold, a: Any, axes: Sequence[int]) -> Any:
             raise ValueError(f"zero-size array to reduction operation {fold.name} which has no identity")
         blank = _array.fresh(fold.source, (1,))
         source = _native.Array(_memory.elem(fold.source), blank.ptr, (1, 0), (8, 8), blank._place, blank)
-        found = _step(fold, True, [source], (1, 0, 1), 0)
+        found = _step_of_threads(fold, True, [source], (1, 0, 1), 0)
         made = _array.fresh(fold.result, shape)
         from gridstride.cupy import _creation
 
         _creation.copyto(made, found.reshape(()), "unsafe")
         return made
+    if not kept and a._strides is None:
+        source = _native.Array(_memory.elem(a._dtype), a.ptr, (1, n), (a.nbytes, a._dtype.itemsize), a._place, a)
+        found = _step(fold, [source], (1, n, 1), n)
+        return _array.make(fold.result, found.ptr, (), None, found._owner, found._place)
     source, extents, order = arranged(a, axes)
-    found = _step(fold, True, [source], extents, n)
+    found = _step(fold, [source], extents, n)
     ordered = tuple(a._shape[axis] for axis in order)
     found = _array.make(fold.result, found.ptr, ordered, None, found._owner, found._place)
     if order != kept:

@@ -11,6 +11,7 @@ until one is left for each output. The order in which elements meet depends on t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,7 +21,7 @@ from gridstride import _native
 from gridstride.cupy import _array, _elementwise, _layout, _memory
 from gridstride.cupy._element_kernels import Compiled, argument, c_name, decide, on, read_parameters
 from gridstride.cupy._raw import Text
-from gridstride.cupy._reduce import arranged, cut
+from gridstride.cupy._reduce import arranged, axes_of, cut
 
 
 class ReductionKernel:
@@ -93,7 +94,7 @@ class ReductionKernel:
         if not walked:
             raise ValueError(f"{self.name}: a reduction needs an array that is not `raw`")
         shape = _layout.broadcast([one.shape for one in walked])
-        axes = _axes(axis, len(shape))
+        axes = axes_of(axis, len(shape))
         kept = tuple(extent for k, extent in enumerate(shape) if k not in axes)
         full = tuple(1 if k in axes else extent for k, extent in enumerate(shape))
         outs = values[self.nin :]
@@ -102,7 +103,7 @@ class ReductionKernel:
             if not isinstance(one, _array.ndarray) or one.shape != wanted:
                 raise ValueError(f"{self.name}: `{param.name}` must be an array of shape {wanted}")
         results = outs or [_array.fresh(ty, wanted) for ty in types[self.nin :]]  # type: ignore[arg-type]
-        n = _product(shape[k] for k in axes)
+        n = math.prod(shape[k] for k in axes)
         if n == 0 and self.identity is None:
             raise ValueError(f"zero-size array to reduction operation {self.name} which has no identity")
         if 0 not in kept:
@@ -262,28 +263,6 @@ class ReductionKernel:
         else:
             lines.append("  _next.here() = _s;")
         return "\n".join([*lines, "}\n"])
-
-
-def _axes(axis: Any, rank: int) -> tuple[int, ...]:
-    """The axes that an argument names, in order. Raises `ValueError`."""
-    if axis is None:
-        return tuple(range(rank))
-    given = axis if isinstance(axis, tuple | list) else (axis,)
-    found = set()
-    for one in given:
-        if not -rank <= one < rank:
-            raise ValueError(f"axis {one} is out of bounds for an array of {rank} dimensions")
-        found.add(one % rank)
-    if len(found) != len(given):
-        raise ValueError("an axis is named twice")
-    return tuple(sorted(found))
-
-
-def _product(extents: Any) -> int:
-    found = 1
-    for extent in extents:
-        found *= extent
-    return found
 
 
 def _as(array: Any, shape: tuple[int, ...]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -10,24 +11,9 @@ import numpy as np
 
 from gridstride.cupy import _array, _creation, _elementwise, _interop, _ufunc_functions
 from gridstride.cupy._elementwise import BOOL
-from gridstride.cupy._reduce import Fold, reduce
+from gridstride.cupy._reduce import Fold, axes_of, reduce
 
 _I64 = np.dtype(np.int64)
-
-
-def _axes(axis: Any, rank: int) -> tuple[int, ...]:
-    if axis is None:
-        return tuple(range(rank))
-    given = axis if isinstance(axis, tuple | list) else (axis,)
-    found = []
-    for one in given:
-        one = one.__index__()
-        if not -rank <= one < rank:
-            raise np.exceptions.AxisError(one, rank)
-        found.append(one % rank)
-    if len(dict.fromkeys(found)) != len(found):
-        raise ValueError("duplicate value in 'axis'")
-    return tuple(sorted(found))
 
 
 def _finish(found: Any, a: Any, axes: tuple[int, ...], out: Any, keepdims: bool) -> Any:
@@ -41,11 +27,16 @@ def _finish(found: Any, a: Any, axes: tuple[int, ...], out: Any, keepdims: bool)
     return out
 
 
-def _array_of(a: Any) -> Any:
-    if isinstance(a, _array.ndarray):
-        return a
-    found = _interop.asarray(a)
-    return found
+def _along(make_fold: Callable[[Any], Fold], a: Any, axis: Any, out: Any, keepdims: bool, numpy: Any = None) -> Any:
+    """What the fold for an array leaves along axes. `numpy` does the same to few elements of the host's memory."""
+    a = _interop.asarray(a)
+    axes = axes_of(axis, a.ndim)
+    if numpy is not None and 0 < a.size <= _array.FEW and a._is_host and a._dtype != np.float16:
+        with np.errstate(all="ignore"):
+            found = _array.over(numpy(a._host, axes))
+    else:
+        found = reduce(make_fold(a), a, axes)
+    return _finish(found, a, axes, out, keepdims)
 
 
 @cache
@@ -166,60 +157,58 @@ def _sum_dtype(a: Any, dtype: Any) -> np.dtype[Any]:
 
 def sum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
     """The sum of the elements, or along axes. Small integers are summed as 64-bit ones, float16 as float32."""
-    a = _array_of(a)
-    axes = _axes(axis, a.ndim)
-    return _finish(reduce(_sum_fold(a._dtype, _sum_dtype(a, dtype)), a, axes), a, axes, out, keepdims)
+
+    def fold(a: Any) -> Fold:
+        return _sum_fold(a._dtype, _sum_dtype(a, dtype))
+
+    return _along(fold, a, axis, out, keepdims, lambda x, axes: x.sum(axes, dtype))
 
 
 def prod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
     """The product of the elements, or along axes."""
-    a = _array_of(a)
-    axes = _axes(axis, a.ndim)
-    return _finish(reduce(_prod_fold(a._dtype, _sum_dtype(a, dtype)), a, axes), a, axes, out, keepdims)
+
+    def fold(a: Any) -> Fold:
+        return _prod_fold(a._dtype, _sum_dtype(a, dtype))
+
+    return _along(fold, a, axis, out, keepdims, lambda x, axes: x.prod(axes, dtype))
 
 
 def nansum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
     """As `sum`; NaNs count as 0."""
-    a = _array_of(a)
-    axes = _axes(axis, a.ndim)
-    fold = _sum_fold(a._dtype, _sum_dtype(a, dtype), a._dtype.kind in "fc")
-    return _finish(reduce(fold, a, axes), a, axes, out, keepdims)
+
+    def fold(a: Any) -> Fold:
+        return _sum_fold(a._dtype, _sum_dtype(a, dtype), a._dtype.kind in "fc")
+
+    return _along(fold, a, axis, out, keepdims)
 
 
 def nanprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
     """As `prod`; NaNs count as 1."""
-    a = _array_of(a)
-    axes = _axes(axis, a.ndim)
-    fold = _prod_fold(a._dtype, _sum_dtype(a, dtype), a._dtype.kind in "fc")
-    return _finish(reduce(fold, a, axes), a, axes, out, keepdims)
+
+    def fold(a: Any) -> Fold:
+        return _prod_fold(a._dtype, _sum_dtype(a, dtype), a._dtype.kind in "fc")
+
+    return _along(fold, a, axis, out, keepdims)
 
 
 def max(a: Any, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
     """The largest element, or along axes; NaN where there is one. Raises `ValueError` for no elements."""
-    a = _array_of(a)
-    axes = _axes(axis, a.ndim)
-    return _finish(reduce(_extreme_fold("max", a._dtype), a, axes), a, axes, out, keepdims)
+    return _along(lambda a: _extreme_fold("max", a._dtype), a, axis, out, keepdims, lambda x, axes: x.max(axes))
 
 
 def min(a: Any, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
     """The smallest element, or along axes; NaN where there is one. Raises `ValueError` for no elements."""
-    a = _array_of(a)
-    axes = _axes(axis, a.ndim)
-    return _finish(reduce(_extreme_fold("min", a._dtype), a, axes), a, axes, out, keepdims)
+    return _along(lambda a: _extreme_fold("min", a._dtype), a, axis, out, keepdims, lambda x, axes: x.min(axes))
 
 
 def nanmax(a: Any, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
     """The largest number, or along axes, NaNs left out."""
-    a = _array_of(a)
-    axes = _axes(axis, a.ndim)
-    return _finish(reduce(_extreme_fold("max", a._dtype, True), a, axes), a, axes, out, keepdims)
+    return _along(lambda a: _extreme_fold("max", a._dtype, True), a, axis, out, keepdims)
 
 
 def nanmin(a: Any, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
     """The smallest number, or along axes, NaNs left out."""
-    a = _array_of(a)
-    axes = _axes(axis, a.ndim)
-    return _finish(reduce(_extreme_fold("min", a._dtype, True), a, axes), a, axes, out, keepdims)
+    return _along(lambda a: _extreme_fold("min", a._dtype, True), a, axis, out, keepdims)
 
 
 def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
@@ -231,14 +220,17 @@ def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: bool = False) -> An
 
 
 def _place(name: str, a: Any, axis: Any, out: Any, keepdims: bool, ignores_nan: bool = False) -> Any:
-    a = _array_of(a)
-    axes = _axes(axis, a.ndim)
+    a = _interop.asarray(a)
+    axes = axes_of(axis, a.ndim)
     if not math.prod(a._shape[k] for k in axes):
         raise ValueError(f"attempt to get {name} of an empty sequence")
-    # Along all axes, the place is that in row-major order.
-    flat = a.ravel() if axis is None else a
-    found = reduce(_place_fold(name, a._dtype, ignores_nan), flat, (0,) if axis is None else axes)
-    return _finish(found, a, axes, out, keepdims)
+    if len(axes) == 1 or axis is None:
+        # Along all axes, the place is that in row-major order.
+        flat, along = (a.ravel(), 0) if axis is None else (a, axes[0])
+        few = None if ignores_nan else lambda x, _: getattr(x, name)(along)
+        found = _along(lambda a: _place_fold(name, a._dtype, ignores_nan), flat, along, None, False, few)
+        return _finish(found, a, axes, out, keepdims)
+    return _finish(reduce(_place_fold(name, a._dtype, ignores_nan), a, axes), a, axes, out, keepdims)
 
 
 def argmax(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
@@ -263,16 +255,12 @@ def nanargmin(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keep
 
 def any(a: Any, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
     """Whether an element is true, or along axes."""
-    a = _array_of(a)
-    axes = _axes(axis, a.ndim)
-    return _finish(reduce(_test_fold("any", a._dtype), a, axes), a, axes, out, keepdims)
+    return _along(lambda a: _test_fold("any", a._dtype), a, axis, out, keepdims, lambda x, axes: x.any(axes))
 
 
 def all(a: Any, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
     """Whether all elements are true, or along axes."""
-    a = _array_of(a)
-    axes = _axes(axis, a.ndim)
-    return _finish(reduce(_test_fold("all", a._dtype), a, axes), a, axes, out, keepdims)
+    return _along(lambda a: _test_fold("all", a._dtype), a, axis, out, keepdims, lambda x, axes: x.all(axes))
 
 
 def _float_dtype(a: Any, dtype: Any) -> np.dtype[Any]:
@@ -295,34 +283,31 @@ def _mean_fold(source: np.dtype[Any], result: np.dtype[Any], ignores_nan: bool) 
 
 def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
     """The mean of the elements, or along axes: a float64 for integers."""
-    a = _array_of(a)
-    axes = _axes(axis, a.ndim)
-    return _finish(reduce(_mean_fold(a._dtype, _float_dtype(a, dtype), False), a, axes), a, axes, out, keepdims)
+
+    def fold(a: Any) -> Fold:
+        return _mean_fold(a._dtype, _float_dtype(a, dtype), False)
+
+    return _along(fold, a, axis, out, keepdims, lambda x, axes: x.mean(axes, dtype))
 
 
 def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
     """The mean of the numbers, or along axes, NaNs left out."""
-    a = _array_of(a)
-    axes = _axes(axis, a.ndim)
-    fold = _mean_fold(a._dtype, _float_dtype(a, dtype), a._dtype.kind in "fc")
-    return _finish(reduce(fold, a, axes), a, axes, out, keepdims)
+
+    def fold(a: Any) -> Fold:
+        return _mean_fold(a._dtype, _float_dtype(a, dtype), a._dtype.kind in "fc")
+
+    return _along(fold, a, axis, out, keepdims)
 
 
 def _moment(what: str, a: Any, axis: Any, dtype: Any, out: Any, ddof: float, keepdims: bool, ignores_nan: bool) -> Any:
-    a = _array_of(a)
-    axes = _axes(axis, a.ndim)
-    wide = _float_dtype(a, dtype)
-    if wide.kind == "c":
-        wide = np.dtype(np.float32 if wide == np.complex64 else np.float64)
-    fold = _moment_fold(
-        a._dtype,
-        np.dtype(np.float32) if wide == np.float16 else wide,
-        what,
-        float(ddof),
-        ignores_nan and a._dtype.kind in "fc",
-    )
-    found = reduce(fold, a, axes)
-    return _finish(found, a, axes, out, keepdims)
+    def fold(a: Any) -> Fold:
+        wide = _float_dtype(a, dtype)
+        if wide.kind == "c":
+            wide = np.dtype(np.float32 if wide == np.complex64 else np.float64)
+        wide = np.dtype(np.float32) if wide == np.float16 else wide
+        return _moment_fold(a._dtype, wide, what, float(ddof), ignores_nan and a._dtype.kind in "fc")
+
+    return _along(fold, a, axis, out, keepdims)
 
 
 def var(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
@@ -354,14 +339,14 @@ amax, amin = max, min
 
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     """How many elements are not zero, or along axes."""
-    return sum(_array_of(a) != 0, axis, keepdims=keepdims)
+    return sum(_interop.asarray(a) != 0, axis, keepdims=keepdims)
 
 
 def nonzero(a: Any) -> tuple[Any, ...]:
     """The indices of the elements that are not zero, an array for each dimension."""
     from gridstride.cupy import _indexing
 
-    a = _array_of(a)
+    a = _interop.asarray(a)
     if not a.ndim:
         raise ValueError("Calling nonzero on 0d arrays is not allowed. Use cupy.atleast_1d(scalar).nonzero() instead.")
     flat = flatnonzero(a)
@@ -372,7 +357,7 @@ def argwhere(a: Any) -> Any:
     """The indices of the elements that are not zero, a row for each."""
     from gridstride.cupy import _shapes
 
-    a = _array_of(a)
+    a = _interop.asarray(a)
     return _shapes.stack(nonzero(a), 1) if a.ndim else _creation.zeros((int(bool(a)), 0), np.int64)
 
 
@@ -380,7 +365,7 @@ def flatnonzero(a: Any) -> Any:
     """The numbers of the elements that are not zero, in row-major order."""
     from gridstride.cupy import _scans
 
-    flat = _array_of(a).ravel()
+    flat = _interop.asarray(a).ravel()
     return _scans.selected(flat if flat._dtype.kind == "b" else flat != 0)
 
 

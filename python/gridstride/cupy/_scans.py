@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from gridstride import _native, _types
-from gridstride.cupy import _array, _creation, _elementwise, _interop, _memory
+from gridstride.cupy import _array, _creation, _elementwise, _interop, _memory, _reduce, _whole
+from gridstride.numba.cuda import _devices
 
 _I64 = np.dtype(np.int64)
 
@@ -90,6 +91,9 @@ def scan(name: str, a: Any, axis: int, made: np.dtype[Any], ignores_nan: bool = 
     """Running sums ("add") or products ("multiply") along an axis, of dtype `made`."""
     from gridstride.cupy import _indexing
 
+    is_whole = a._shape[axis] == a.size and name == "add" and not ignores_nan
+    if is_whole and made.kind in "iuf" and made.itemsize >= 4 and _whole.fits(a):
+        return _whole.running_sums(a.reshape(-1), made).reshape(a._shape)
     memory = _indexing.three(a, axis)
     if memory is None:
         a = a.copy()
@@ -135,8 +139,13 @@ def _accumulated(name: str, a: Any, axis: Any, dtype: Any, out: Any, ignores_nan
     a = _interop.asarray(a)
     if axis is None:
         a, axis = a.ravel(), 0
-    (axis,) = _reductions._axes(axis, a.ndim)
-    found = scan(name, a, axis, _reductions._sum_dtype(a, dtype), ignores_nan)
+    (axis,) = _reduce.axes_of(axis, a.ndim)
+    made = _reductions._sum_dtype(a, dtype)
+    if _array.are_few(a) and not ignores_nan and made != np.float16:
+        with np.errstate(all="ignore"):
+            found = _array.over(getattr(np, name).accumulate(a._host, axis, made))
+    else:
+        found = scan(name, a, axis, made, ignores_nan)
     if out is None:
         return found
     _creation.copyto(out, found, casting="unsafe")
@@ -170,44 +179,25 @@ def of_ufunc(name: str, array: Any, axis: int, dtype: Any, out: Any) -> Any:
     return _accumulated(name, array, axis, dtype, out)
 
 
-@cache
-def _select_kernel() -> Any:
-    i64, array = _native.Type.scalar("i64"), _native.Type.array
-    types = {"mask": array(_memory.elem(_elementwise.BOOL), 1), "count": array(i64, 1), "out": array(i64, 1)}
-    names = {"i64": _types.int64}
-    return _elementwise.kernel("select", _SELECT, names, types)
-
-
-# The running count says where each of what is selected goes.
-_SELECT = """
-def select(mask, count, out):
-    i = tid()
-    if mask[i]:
-        out[count[i] - i64(1)] = i64(i)
-"""
-
-
 def selected(mask: Any) -> Any:
     """The places of the elements of a one-dimensional array of bools that are true."""
-    if not mask.size:
-        return _array.fresh(_I64, (0,))
-    count = scan("add", mask, 0, _I64)
-    out = _array.fresh(_I64, (int(count[-1]),))
-    if out.size:
-        _elementwise.launch(_select_kernel(), mask.size, [mask, count, out])
-    return out
+    if _devices.gpu() is None:
+        return _array.over(np.flatnonzero(mask._host))
+    if not _whole.fits(mask):
+        raise NotImplementedError("an array of bools that selects has less than 2^31 elements")
+    return _whole.selected(mask) if mask.size else _array.fresh(_I64, (0,))
 
 
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
     """The differences of neighbors along an axis, `n` times over."""
-    from gridstride.cupy import _reductions, _shapes, _ufuncs
+    from gridstride.cupy import _shapes, _ufuncs
 
     a = _interop.asarray(a)
     if n < 0:
         raise ValueError(f"order must be non-negative but got {n}")
     if not a.ndim:
         raise ValueError("diff requires input that is at least one dimensional")
-    (axis,) = _reductions._axes(axis, a.ndim)
+    (axis,) = _reduce.axes_of(axis, a.ndim)
     ends = []
     for one in (prepend, append):
         if one is not None:
@@ -246,7 +236,7 @@ def trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Any:
             shape = [1] * y.ndim
             shape[axis] = steps.size
             steps = steps.reshape(shape)
-    (axis,) = _reductions._axes(axis, y.ndim)
+    (axis,) = _reduce.axes_of(axis, y.ndim)
     before = (slice(None),) * axis
     high, low = y[(*before, slice(1, None))], y[(*before, slice(None, -1))]
     return _reductions.sum(steps * (high + low) / 2.0, axis)

@@ -177,6 +177,8 @@ def concatenate(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = Non
         if one.ndim != rank or others != (*shape[:axis], *shape[axis + 1 :]):
             raise ValueError("all the input array dimensions except for the concatenation axis must match exactly")
         shape[axis] += one._shape[axis]
+    if out is None and dtype is None and _array.are_few(*found):
+        return _array.over(np.concatenate([one._host for one in found], axis))
     if out is None:
         wanted = np.result_type(*(one._dtype for one in found)) if dtype is None else np.dtype(dtype)
         out = _array.fresh(wanted, tuple(shape))

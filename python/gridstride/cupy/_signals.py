@@ -9,7 +9,18 @@ from typing import Any
 import numpy as np
 
 from gridstride import _native
-from gridstride.cupy import _array, _creation, _elementwise, _interop, _mathematics, _memory, _scans, _shapes, _ufuncs
+from gridstride.cupy import (
+    _array,
+    _creation,
+    _elementwise,
+    _interop,
+    _mathematics,
+    _memory,
+    _reduce,
+    _scans,
+    _shapes,
+    _ufuncs,
+)
 
 _CONVOLVE = """
 def convolve(a, v, out, n, m, first):
@@ -64,11 +75,10 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
 
 def gradient(f: Any, *spacing: Any, axis: Any = None, edge_order: int = 1) -> Any:
     """The derivatives along axes by differences of neighbors: central ones, and one-sided ones at the ends."""
-    from gridstride.cupy import _reductions
 
     f = _interop.asarray(f)
     f = f.astype(float) if f._dtype.kind in "biu" else f
-    axes = _reductions._axes(axis, f.ndim)
+    axes = _reduce.axes_of(axis, f.ndim)
     steps = list(spacing) * (len(axes) if len(spacing) == 1 else 1) or [1.0] * len(axes)
     if (
         edge_order != 1

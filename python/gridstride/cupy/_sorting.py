@@ -1,8 +1,8 @@
 """Sorted orders, and what is found by them.
 
-On a GPU runs of twice the length are merged from pairs of runs: a thread finds its element's place in the merged run by
-a binary search in the other one, so that equal elements keep their order. On the CPU device NumPy sorts the same memory
-in place.
+On a GPU numbers are sorted by their digits (`_parallel.sort`). Of complex ones, runs of twice the length are merged
+from pairs of runs: a thread finds its element's place in the merged run by a binary search in the other one, so that
+equal elements keep their order. On the CPU device NumPy sorts the same memory in place.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gridstride import _native
-from gridstride.cupy import _array, _creation, _elementwise, _indexing, _interop, _memory, _shapes
+from gridstride.cupy import _array, _creation, _elementwise, _indexing, _interop, _memory, _shapes, _whole
 from gridstride.numba.cuda import _devices
 
 _I64 = np.dtype(np.int64)
@@ -103,13 +103,13 @@ def _along(a: Any, axis: Any) -> tuple[Any, int]:
 def _sorted(a: Any, axis: Any, wants_order: bool) -> Any:
     a, axis = _along(a, axis)
     if _devices.gpu() is None:
-        made = np.argsort(a._host, axis, kind="stable") if wants_order else np.sort(a._host, axis)
-        return _array.of_host(made)
+        return _array.over(np.argsort(a._host, axis, kind="stable") if wants_order else np.sort(a._host, axis))
     moved = _shapes.moveaxis(a, axis, -1)
     n = moved._shape[-1]
     if not moved.size:
         return _array.fresh(_I64 if wants_order else a._dtype, a._shape)
-    keys, order = merge_sorted(moved.reshape(-1, n).copy())
+    rows = moved.reshape(-1, n).copy()
+    keys, order = _whole.order_of_rows(rows) if _whole.fits(rows) and rows._dtype.kind != "c" else merge_sorted(rows)
     return _shapes.moveaxis((order if wants_order else keys).reshape(moved._shape), -1, axis)
 
 
@@ -181,14 +181,24 @@ def unique(
     equal_nan: bool = True,
 ) -> Any:
     """The different elements in order; where each came first, which one each element is, how many there are of each."""
-    from gridstride.cupy import _reductions, _scans
-
     if axis is not None:
         raise NotImplementedError("`axis` is not available: unique elements are found, not rows")
     ar = _interop.asarray(ar)
+    if _devices.gpu() is None:
+        made = np.unique(ar._host, return_index, return_inverse, return_counts, equal_nan=equal_nan)
+        return tuple(map(_array.over, made)) if isinstance(made, tuple) else _array.over(made)
+    return _unique_on_gpu(ar, return_index, return_inverse, return_counts, equal_nan)
+
+
+def _unique_on_gpu(ar: Any, return_index: bool, return_inverse: bool, return_counts: bool, equal_nan: bool) -> Any:
+    from gridstride.cupy import _reductions, _scans
+
     flat = ar.ravel()
-    order = argsort(flat)
-    keys = _indexing.take(flat, order, checked=False) if flat.size else flat
+    if return_index or return_inverse:
+        order = argsort(flat)
+        keys = _indexing.take(flat, order, checked=False) if flat.size else flat
+    else:
+        order, keys = None, sort(flat)
     is_first = _creation.ones(flat.size, bool)
     if flat.size:
         different = keys[1:] != keys[:-1]

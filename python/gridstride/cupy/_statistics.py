@@ -16,6 +16,7 @@ from gridstride.cupy import (
     _interop,
     _mathematics,
     _memory,
+    _reduce,
     _reductions,
     _shapes,
     _sorting,
@@ -130,7 +131,7 @@ def quantile(
     "midpoint"."""
     a = _interop.asarray(a)
     fractions = _array_of_fractions(q)
-    axes = _reductions._axes(axis, a.ndim)
+    axes = _reduce.axes_of(axis, a.ndim)
     kept = [k for k in np.arange(a.ndim).tolist() if k not in axes]
     moved = a.transpose((*kept, *axes)).reshape(tuple(a._shape[k] for k in kept) + (-1,))
     n = moved._shape[-1]

@@ -14,7 +14,18 @@ import numpy as np
 from numpy.linalg import LinAlgError
 
 from gridstride import _native
-from gridstride.cupy import _array, _creation, _elementwise, _interop, _linalg, _memory, _reductions, _shapes, _ufuncs
+from gridstride.cupy import (
+    _array,
+    _creation,
+    _elementwise,
+    _interop,
+    _linalg,
+    _memory,
+    _reduce,
+    _reductions,
+    _shapes,
+    _ufuncs,
+)
 from gridstride.cupy._linalg import cross, matmul, outer, tensordot, trace, vecdot
 from gridstride.numba.cuda import _devices
 
@@ -33,7 +44,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     if axis is None and (ord is None or ord in ("f", "fro", 2) and x.ndim <= (2 if ord != 2 else 1)):
         found = _ufuncs.ALL["sqrt"](_reductions.sum(_squares(x.ravel())))
         return found.reshape((1,) * x.ndim) if keepdims else found
-    axes = _reductions._axes(axis, x.ndim)
+    axes = _reduce.axes_of(axis, x.ndim)
     if len(axes) == 1:
         return _vector_norm(x, ord, axes, keepdims)
     if len(axes) != 2:

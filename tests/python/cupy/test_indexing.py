@@ -96,7 +96,7 @@ def test_slices_are_views(data):
 
 def test_refuses():
     x = cp.arange(6).reshape(2, 3)
-    with pytest.raises(IndexError, match="index 2 is out of bounds for axis with size 2"):
+    with pytest.raises(IndexError, match="index 2 is out of bounds for axis( 0)? with size 2"):
         x[cp.array([0, 2])]
     with pytest.raises(IndexError):
         x[2]

@@ -11,6 +11,16 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 import gridstride.cupy as cp
+from gridstride.cupy import _array
+
+
+@pytest.fixture(autouse=True, scope="module", params=[_array.FEW, 0], ids=["by NumPy", "by kernels"])
+def few(request):
+    """Few elements of the host's memory are left to NumPy."""
+    before, _array.FEW = _array.FEW, request.param
+    yield
+    _array.FEW = before
+
 
 DTYPES = [np.dtype(kind) for kind in "?bBhIqefdFD"]
 NAMES = [
