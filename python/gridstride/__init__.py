@@ -18,6 +18,13 @@ The names are those of NVIDIA Warp, so that its programs run after this import l
 from typing import TYPE_CHECKING, Any
 
 from gridstride import _native, config, types
+from gridstride._allocators import (
+    CudaManagedAllocator,
+    ScopedAllocator,
+    get_device_allocator,
+    set_cuda_allocator,
+    set_device_allocator,
+)
 from gridstride._array import array
 from gridstride._array_ranks import array1d, array2d, array3d, array4d, fixedarray
 from gridstride._builtins import Builtin
@@ -118,14 +125,11 @@ from gridstride._logger import (
 )
 from gridstride._memory import ScopedMemoryTracker, print_memory_report
 from gridstride._mempool import (
-    CudaManagedAllocator,
     MemoryKind,
-    ScopedAllocator,
     ScopedMempool,
     ScopedMempoolAccess,
     ScopedPeerAccess,
     can_access,
-    get_device_allocator,
     get_mempool_release_threshold,
     get_mempool_used_mem_current,
     get_mempool_used_mem_high,
@@ -135,8 +139,6 @@ from gridstride._mempool import (
     is_mempool_supported,
     is_peer_access_enabled,
     is_peer_access_supported,
-    set_cuda_allocator,
-    set_device_allocator,
     set_mempool_access_enabled,
     set_mempool_enabled,
     set_mempool_release_threshold,

@@ -62,10 +62,10 @@ def _buffer(n_bytes: int, zeroed: bool, place: str) -> tuple[Any, str]:
         if zeroed:
             ctypes.memset(made.ptr, 0, n_bytes)
         return made, place
-    from gridstride import _mempool
+    from gridstride import _allocators
 
     ordinal = int(place.partition(":")[2])
-    made, place = _mempool.buffer(ordinal, n_bytes)
+    made, place = _allocators.buffer(ordinal, n_bytes)
     if zeroed:
         _native.cuda_keep(made)
         _native.cuda_fill(ordinal, made.ptr, b"\0", n_bytes)

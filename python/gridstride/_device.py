@@ -60,6 +60,25 @@ class Device:
         return _native.cpu_name()
 
     @property
+    def default_allocator(self) -> Any:
+        """What makes the memory of arrays on the device by default; an `Allocator`."""
+        from gridstride import _allocators
+
+        return _allocators.built_in(self.alias)
+
+    @property
+    def pinned_allocator(self) -> Any:
+        """What makes page-locked memory of the host, where there is a GPU; an `Allocator`."""
+        from gridstride import _allocators
+
+        return _allocators.built_in("cpu", pinned=True)
+
+    @property
+    def mempool_allocator(self) -> Any:
+        """The allocator of the device's memory pool; None where it has none."""
+        return self.default_allocator if self.is_mempool_supported else None
+
+    @property
     def stream(self) -> Any:
         """Streams are CUDA's: raises `RuntimeError`."""
         raise RuntimeError(f"Device {self.alias} is not a CUDA device")

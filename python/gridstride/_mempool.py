@@ -1,4 +1,4 @@
-"""Memory pools of CUDA devices, access between devices, and allocators of one's own.
+"""Memory pools of CUDA devices, and access between devices.
 
 A pool hands out memory in the order of streams, without waiting for the device. Each device has one, in use by default.
 """
@@ -9,7 +9,7 @@ import enum
 from typing import Any
 
 from gridstride import _native
-from gridstride._device import Device, DeviceLike, get_device, get_devices
+from gridstride._device import Device, DeviceLike, get_device
 
 
 class MemoryKind(enum.IntEnum):
@@ -176,62 +176,3 @@ class ScopedPeerAccess(_Switch):
 
 
 ScopedMempoolAccess = ScopedPeerAccess
-
-_allocators: dict[int, Any] = {}
-
-
-class CudaManagedAllocator:
-    """Makes arrays of a CUDA device from managed memory, which the host reads and writes by the same address."""
-
-    def allocate(self, n_bytes: int, device: DeviceLike = None) -> Any:
-        """A buffer of that size."""
-        return _native.CudaBuffer(_cuda_device(device).ordinal, n_bytes, "managed")
-
-
-def set_cuda_allocator(allocator: Any) -> None:
-    """Uses an allocator for arrays of every CUDA device; None for the usual one."""
-    for device in get_devices():
-        if device.is_cuda:
-            set_device_allocator(device, allocator)
-
-
-def set_device_allocator(device: DeviceLike, allocator: Any) -> None:
-    """Uses an allocator for arrays of a CUDA device; None for the usual one.
-
-    An allocator is a `CudaManagedAllocator`, or any object whose `allocate(n_bytes, device)` gives an object with an
-    address `ptr`, which is freed when nothing refers to that object any more.
-    """
-    if allocator is not None and not hasattr(allocator, "allocate"):
-        raise TypeError(f"an allocator has a method `allocate`, which {allocator!r} has not")
-    _allocators[_cuda_device(device).ordinal] = allocator
-
-
-def get_device_allocator(device: DeviceLike) -> Any:
-    """The allocator in use on a CUDA device; None for the usual one."""
-    return _allocators.get(_cuda_device(device).ordinal)
-
-
-class ScopedAllocator:
-    """Uses an allocator for arrays of a CUDA device within a `with` block."""
-
-    def __init__(self, device: DeviceLike, allocator: Any) -> None:
-        self.device = _cuda_device(device)
-        self.allocator = allocator
-
-    def __enter__(self) -> Any:
-        self._saved = get_device_allocator(self.device)
-        set_device_allocator(self.device, self.allocator)
-        return self.allocator
-
-    def __exit__(self, *error: object) -> None:
-        set_device_allocator(self.device, self._saved)
-
-
-def buffer(ordinal: int, n_bytes: int) -> tuple[Any, str]:
-    """Memory for an array of a CUDA device, and what it is called."""
-    allocator = _allocators.get(ordinal)
-    if allocator is None:
-        return _native.CudaBuffer(ordinal, n_bytes), f"cuda:{ordinal}"
-    found = allocator.allocate(n_bytes, f"cuda:{ordinal}")
-    is_managed = isinstance(allocator, CudaManagedAllocator)
-    return found, f"managed:{ordinal}" if is_managed else f"cuda:{ordinal}"

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from gridstride import _array_adjoints, _create, _host_graph, _native, _recorded, _types
+from gridstride import _allocators, _array_adjoints, _create, _host_graph, _native, _recorded, _types
 from gridstride._array import array
 from gridstride._coloring import GraphColoringAlgorithm as GraphColoringAlgorithm
 from gridstride._coloring import graph_coloring_assign as graph_coloring_assign
@@ -265,7 +265,7 @@ def array_cast(in_array: array, out_array: array, count: int | None = None) -> N
     _write_back(out_array, target)
 
 
-class AllocatorRmm:
+class AllocatorRmm(_allocators.KeepingAllocator):
     """Makes arrays of a CUDA device from the pool of RAPIDS' memory manager; for `wp.set_device_allocator`.
 
     Raises `ImportError` where the package `rmm` is not installed.
@@ -274,11 +274,7 @@ class AllocatorRmm:
     def __init__(self) -> None:
         import rmm
 
-        self._rmm = rmm
-
-    def allocate(self, n_bytes: int, device: Any = None) -> Any:
-        """A buffer of that size."""
-        return self._rmm.DeviceBuffer(size=n_bytes)
+        super().__init__(lambda n_bytes: rmm.DeviceBuffer(size=n_bytes))
 
 
 @_host_graph.noted

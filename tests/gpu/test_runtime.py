@@ -118,6 +118,40 @@ def test_memory_is_freed_after_its_last_use():
     assert wp.get_mempool_used_mem_high() < 1 << 30
 
 
+class Counting:
+    """Hands out memory of the usual allocator, and notes what is where."""
+
+    def __init__(self):
+        self.inner = wp.get_device("cuda").default_allocator
+        self.live = {}
+        self.n_made = 0
+
+    def allocate(self, size_in_bytes):
+        ptr = self.inner.allocate(size_in_bytes)
+        self.live[ptr] = size_in_bytes, wp.get_device().alias
+        self.n_made += 1
+        return ptr
+
+    def deallocate(self, ptr, size_in_bytes):
+        assert self.live.pop(ptr) == (size_in_bytes, wp.get_device().alias)
+        self.inner.deallocate(ptr, size_in_bytes)
+
+
+def test_arrays_in_memory_of_an_allocator_of_ones_own():
+    counting, usual = Counting(), wp.get_device_allocator("cuda")
+    with wp.ScopedAllocator("cuda", counting):
+        assert wp.get_device_allocator("cuda") is counting
+        x, y = wp.full(N, 2.0), wp.zeros(N)
+    assert wp.get_device_allocator("cuda") is usual
+    wp.launch(saxpy, N, [1.0, x, y])
+    assert (y.numpy() == 2.0).all() and counting.live[x.ptr] == (4 * N, wp.get_device("cuda").alias)
+    del x, y
+    gc.collect()
+    assert counting.n_made == 2 and not counting.live
+    with pytest.raises(TypeError, match="`allocate` and `deallocate`"):
+        wp.set_device_allocator("cuda", object())
+
+
 def test_other_memory():
     with wp.ScopedAllocator("cuda", wp.CudaManagedAllocator()):
         managed = wp.zeros(N)

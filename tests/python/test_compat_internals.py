@@ -13,15 +13,17 @@ PROGRAM = """
 import gridstride.compat
 gridstride.compat.install()
 import warp as wp
+import warp.fem
 import warp.render
 from warp._src.build import build_cpu
 from warp._src.context import Kernel, ModuleBuilder, runtime
 from warp._src.types import Vector, np_dtype_to_warp_type
 import numpy as np
 
+assert callable(warp.render.UsdRenderer)
 assert Kernel is wp.Kernel and Vector[float, 3] is wp.vec3 and np_dtype_to_warp_type[np.float32] is wp.float32
 assert runtime.core.wp_is_mathdx_enabled() == 0
-for use in (lambda: ModuleBuilder({}), lambda: build_cpu("x"), lambda: warp.render.UsdRenderer("x")):
+for use in (lambda: ModuleBuilder({}), lambda: build_cpu("x"), lambda: warp.fem.Grid2D("x")):
     try:
         use()
     except NotImplementedError as error:

@@ -5,7 +5,7 @@ import io
 import pytest
 
 import gridstride as wp
-from gridstride import _memory
+from gridstride import _allocators, _memory
 
 
 def test_allocations_are_noted_until_they_are_freed():
@@ -40,3 +40,20 @@ def test_what_geometry_allocates_says_what_for():
 def test_nothing_is_noted_outside():
     with pytest.raises(RuntimeError, match="memory is not tracked"):
         wp.print_memory_report()
+
+
+def test_allocators_hand_out_memory_until_it_is_given_back():
+    cpu = wp.get_device("cpu")
+    for allocator in (cpu.default_allocator, cpu.pinned_allocator):
+        assert isinstance(allocator, _allocators.Allocator)
+        address = allocator.allocate(64)
+        made = wp.array(ptr=address, dtype=float, shape=16, device="cpu", copy=False)
+        made.fill_(2.0)
+        assert made.numpy().sum() == 32.0
+        allocator.deallocate(address, 64)
+        for wrong in (lambda: allocator.deallocate(address, 64), lambda: allocator.allocate(0)):  # noqa: B023
+            with pytest.raises(ValueError):
+                wrong()
+    assert cpu.mempool_allocator is None
+    with pytest.raises(RuntimeError, match="for CUDA devices, not for cpu"):
+        wp.set_device_allocator("cpu", cpu.default_allocator)

@@ -13,6 +13,7 @@ from gridstride import Module as Module
 from gridstride import _builtins, _launch, _mapped, _memory, _module, _native, _types, config, types
 from gridstride import get_device as get_device
 from gridstride import launch as launch
+from gridstride._allocators import Allocator as Allocator
 from gridstride.compat.absent import attribute
 from gridstride.types import type_repr
 
