@@ -115,6 +115,8 @@ def from_dlpack(source: Any, dtype: Any = None) -> _array.array:
 
 
 def _capsule(source: Any) -> Any:
+    if not hasattr(source, "__dlpack__") or not hasattr(source, "__dlpack_device__"):
+        raise TypeError(f"DLPack is for objects with `__dlpack__` and capsules, not {type(source).__name__}")
     device_type, device_id = source.__dlpack_device__()
     place = _place(device_type, device_id)
     options: dict[str, Any] = {}
@@ -183,13 +185,18 @@ def _over(tensor: _Tensor, owner: _Producer, dtype: Any) -> _array.array:
     cls = getattr(_types, "bool" if name == "bool8" else name, None)
     if tensor.dtype.lanes != 1 or cls not in _types.scalar_and_bool_types:
         raise RuntimeError(f"kernels have no type for DLPack's {name} x {tensor.dtype.lanes}")
-    shape = _shape.normalize_shape(tensor.shape[: tensor.ndim] or (1,))
+    if tensor.ndim < 0 or (tensor.ndim and not tensor.shape):
+        raise ValueError(f"the DLPack tensor is damaged: {tensor.ndim} dimensions without a shape")
+    shape = _shape.normalize_shape(tensor.shape[: tensor.ndim] if tensor.ndim else (1,))
+    address = (tensor.data or 0) + tensor.byte_offset
+    if (not tensor.data and 0 not in shape) or address >= 1 << 64:
+        raise ValueError(f"the DLPack tensor is damaged: its memory is at address {address:#x}")
     size = cls.__gs_type__.size
     if tensor.strides:
         strides = tuple(stride * size for stride in tensor.strides[: tensor.ndim]) or (size,)
     else:
         strides = _shape.contiguous_strides(shape, size)
-    made = _array.make(cls, (tensor.data or 0) + tensor.byte_offset, shape, strides, owner, place)
+    made = _array.make(cls, address, shape, strides, owner, place)
     return made if dtype is None else _as(made, _types.dtype_class(dtype), name)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import gridstride as wp
+from gridstride import _dlpack
 
 pytestmark = pytest.mark.cpu
 
@@ -43,6 +44,22 @@ def test_dlpack_both_ways():
     v = wp.from_dlpack(np.zeros((4, 3), np.float32), dtype=wp.vec3)
     assert (v.shape, v.dtype) == ((4,), wp.vec3)
     assert wp.from_dlpack(a).ptr == a.ptr
+
+
+def test_a_damaged_dlpack_tensor_is_refused():
+    values = np.zeros(4, np.float32)
+    for field, damage, words in (
+        ("data", None, "its memory is at address 0x0"),
+        ("ndim", -1, "-1 dimensions"),
+        ("byte_offset", 2**64 - 1, "its memory is at address"),
+    ):
+        capsule = wp.to_dlpack(wp.array(values, dtype=float, device="cpu"))
+        tensor = _dlpack._Managed.from_address(_dlpack._get_pointer(capsule, b"dltensor")).tensor
+        setattr(tensor, field, damage)
+        with pytest.raises(ValueError, match=words):
+            wp.from_dlpack(capsule)
+    with pytest.raises(TypeError, match="not int"):
+        wp.from_dlpack(5)
 
 
 def test_dlpack_capsules():

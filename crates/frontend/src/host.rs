@@ -189,6 +189,10 @@ pub trait Host {
     }
     /// A name that the function's text uses and does not define: closure, then globals, then Python's builtins.
     fn lookup(&self, scope: ObjectId, name: &str) -> Option<HostValue>;
+    /// The names that `lookup` knows of the program's own, for a mistyped one; Python's builtins need not be among them.
+    fn names(&self, _scope: ObjectId) -> Vec<String> {
+        Vec::new()
+    }
     /// Attribute of an object or module.
     fn attribute(&self, object: ObjectId, name: &str) -> Option<HostValue>;
     /// The name of a function of NumPy's, `numpy.sum`.

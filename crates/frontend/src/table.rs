@@ -326,6 +326,10 @@ impl Host for TableHost {
         self.name(name)
     }
 
+    fn names(&self, _: ObjectId) -> Vec<String> {
+        self.names.iter().map(|(name, _)| name.clone()).collect()
+    }
+
     fn attribute(&self, object: ObjectId, name: &str) -> Option<HostValue> {
         match &self.objects[object.0 as usize] {
             Object::Func(_) => None,

@@ -208,6 +208,10 @@ impl Host for Timed<'_> {
         self.host.lookup(scope, name)
     }
 
+    fn names(&self, scope: ObjectId) -> Vec<String> {
+        self.host.names(scope)
+    }
+
     fn attribute(&self, object: ObjectId, name: &str) -> Option<HostValue> {
         self.host.attribute(object, name)
     }

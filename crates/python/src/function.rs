@@ -187,14 +187,14 @@ impl Kernel {
     /// What a dictionary of options says. It must not be changed after a launch.
     pub(crate) fn options(&self, options: Option<&Bound<'_, PyDict>>) -> PyResult<CompileOptions> {
         let Some(given) = options else { return CompileOptions::read(None) };
-        let mut last = self.last_options.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if let Some((_, known)) = last.as_ref().filter(|(dict, _)| dict.is(given)) {
+        let lock = || self.last_options.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if let Some((_, known)) = lock().as_ref().filter(|(dict, _)| dict.is(given)) {
             return Ok(*known);
         }
+        // Without the lock, as what frees the dictionary before: either may run Python code, which may come back here, or
+        // wait for Python's lock while a thread that holds that one waits for this.
         let read = CompileOptions::read(options)?;
-        let before = last.replace((given.clone().unbind(), read));
-        // Freeing a dictionary may run Python code, which may come back here.
-        drop(last);
+        let before = lock().replace((given.clone().unbind(), read));
         drop(before);
         Ok(read)
     }

@@ -373,6 +373,17 @@ impl Host for LiveHost<'_> {
         })
     }
 
+    fn names(&self, scope: ObjectId) -> Vec<String> {
+        let find = || -> PyResult<Vec<String>> {
+            let pyfunc = self.pyfunc(scope)?;
+            let free = closure(&pyfunc)?.into_iter().map(|(name, _)| name);
+            let globals = pyfunc.getattr(intern!(self.py, "__globals__"))?;
+            let globals = globals.cast::<PyDict>()?.keys();
+            Ok(free.chain(globals.iter().filter_map(|name| name.extract().ok())).collect())
+        };
+        find().unwrap_or_default()
+    }
+
     fn attribute(&self, object: ObjectId, name: &str) -> Option<HostValue> {
         known(&self.attributes, object, name, || {
             let value = self.object(object).getattr_opt(name).ok()??;

@@ -333,8 +333,9 @@ impl Variants {
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Arc<Ready>> {
         let py = kernel.py();
-        if let Some((.., outcome)) = lock(&self.codes).iter().find(|(k, c, _)| *k == key && *c == cpu) {
-            return outcome.clone().map_err(|failure| failure.raise(py));
+        let known = lock(&self.codes).iter().find(|(k, c, _)| *k == key && *c == cpu).map(|(.., code)| code.clone());
+        if let Some(outcome) = known {
+            return outcome.map_err(|failure| failure.raise(py));
         }
         let unit = self.unit(kernel, types, key)?;
         let disk = disk_cache(py, options)?;
@@ -372,8 +373,9 @@ impl Variants {
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Arc<CudaReady>> {
         let py = kernel.py();
-        if let Some((.., outcome)) = lock(&self.cuda).iter().find(|(k, c, _)| *k == key && *c == cuda) {
-            return outcome.clone().map_err(|failure| failure.raise(py));
+        let known = lock(&self.cuda).iter().find(|(k, c, _)| *k == key && *c == cuda).map(|(.., code)| code.clone());
+        if let Some(outcome) = known {
+            return outcome.map_err(|failure| failure.raise(py));
         }
         let unit = self.unit(kernel, types, key)?;
         let disk = disk_cache(py, options)?;
@@ -437,7 +439,9 @@ impl Variants {
     /// From now on everything is made anew.
     pub(crate) fn forget(&self) {
         lock(&self.units).clear();
-        lock(&self.linked).clear();
+        let linked = std::mem::take(&mut *lock(&self.linked));
+        // Without the lock: freeing objects may run Python code.
+        drop(linked);
         let mut retired = lock(&self.retired);
         retired.codes.extend(lock(&self.codes).drain(..).map(|(.., code)| code));
         retired.cuda.extend(lock(&self.cuda).drain(..).map(|(.., code)| code));
@@ -480,6 +484,7 @@ impl Variants {
     }
 }
 
+/// Never held across anything that may let go of Python's lock: a thread that holds that one may wait here.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

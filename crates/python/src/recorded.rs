@@ -70,6 +70,10 @@ pub(crate) struct Launch {
     unordered: AtomicU64,
 }
 
+fn in_use(how: &str) -> PyErr {
+    PyRuntimeError::new_err(format!("this recorded launch {how} in another thread: record one for each thread"))
+}
+
 /// Borrowed and given back by whoever holds Python's lock; a loan may last while the lock is let go.
 struct Locked(RefCell<Recording>);
 
@@ -83,11 +87,11 @@ impl Launch {
     }
 
     fn read(&self) -> PyResult<Ref<'_, Recording>> {
-        self.state.0.try_borrow().map_err(|_| PyRuntimeError::new_err("Already mutably borrowed"))
+        self.state.0.try_borrow().map_err(|_| in_use("is being changed"))
     }
 
     fn write(&self) -> PyResult<RefMut<'_, Recording>> {
-        self.state.0.try_borrow_mut().map_err(|_| PyRuntimeError::new_err("Already borrowed"))
+        self.state.0.try_borrow_mut().map_err(|_| in_use("runs or is being changed"))
     }
 }
 

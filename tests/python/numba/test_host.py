@@ -112,6 +112,21 @@ def test_wrong_launches():
         twice["one", 32]
 
 
+def test_read_only_memory_of_the_host_stays_as_it_is():
+    text = b"\x01\x02\x03\x04"
+    found = np.zeros(4, np.uint8)
+    twice[1, 4](np.frombuffer(text, np.uint8), found)
+    assert found.tolist() == [2, 4, 6, 8]
+    twice[1, 4](found, np.frombuffer(text, np.uint8))
+    assert text == b"\x01\x02\x03\x04"
+
+
+@pytest.mark.parametrize("thing", [print, 5, object()])
+def test_only_functions_of_python_are_decorated(thing):
+    with pytest.raises(TypeError, match="only functions written in Python"):
+        cuda.jit()(thing)
+
+
 PROGRAM = """
 import numpy
 from numba import cuda

@@ -1,6 +1,6 @@
 //! Expressions: literals, names, displays, comparisons; the rest is sent on to the file of its kind.
 
-use super::lower::{Binding, Lower, Result};
+use super::lower::{Binding, Lower, Result, Scope};
 use super::operand::Operand;
 use super::operator::Sides;
 use crate::HostValue;
@@ -132,8 +132,12 @@ impl Lower<'_, '_> {
 
     pub(crate) fn unknown_name(&mut self, name: &str, span: Span) -> super::Reported {
         let mut report = self.report("unknown-name", span, format!("`{name}` is not defined"));
-        let known = self.names.iter().map(|(name, _)| name.as_str()).chain((self.rules.bare_names)());
-        if let Some(close) = suggest::closest(name, known) {
+        let outside = match &self.scope {
+            Scope::Host(scope) => self.unit.host.names(*scope),
+            Scope::Library => Vec::new(),
+        };
+        let known = self.names.iter().map(|(name, _)| name).chain(&outside).map(String::as_str);
+        if let Some(close) = suggest::closest(name, known.chain((self.rules.bare_names)())) {
             report = report.help(format!("did you mean `{close}`?"));
         }
         self.emit(report)
@@ -232,6 +236,11 @@ impl Lower<'_, '_> {
     }
 
     fn unsupported(&mut self, expr: &Expr) -> Result<Operand> {
+        if let Expr::Named(named) = expr
+            && let Expr::Name(name) = &*named.target
+        {
+            self.names.set(&name.id, Binding::Failed);
+        }
         let lambda = format!("write a function decorated with `{}`", self.rules.decorator);
         let (what, help) = match expr {
             Expr::FString(_) | Expr::TString(_) => ("an f-string", "use `print(a, b)` or `printf(\"%d %f\", a, b)`"),

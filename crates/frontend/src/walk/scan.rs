@@ -21,6 +21,45 @@ pub(crate) fn assigned(body: &[Stmt]) -> Assigned {
     found
 }
 
+/// Names that statements which kernels do not have would set: `import math`, `def f`, `with … as f`, `n := 1`.
+pub(crate) fn defined(stmt: &Stmt) -> Vec<String> {
+    struct Defined(Assigned);
+    impl<'a> Visitor<'a> for Defined {
+        fn visit_stmt(&mut self, stmt: &'a Stmt) {
+            let names = &mut self.0.bound;
+            match stmt {
+                // What is in them is theirs.
+                Stmt::FunctionDef(def) => return insert(names, def.name.as_str()),
+                Stmt::ClassDef(def) => return insert(names, def.name.as_str()),
+                Stmt::Import(import) => {
+                    for alias in &import.names {
+                        let first = alias.name.split('.').next().unwrap_or_default();
+                        insert(names, alias.asname.as_deref().unwrap_or(first));
+                    }
+                }
+                Stmt::ImportFrom(import) => {
+                    import.names.iter().for_each(|alias| insert(names, alias.asname.as_ref().unwrap_or(&alias.name)));
+                }
+                Stmt::With(with) => {
+                    with.items.iter().filter_map(|item| item.optional_vars.as_deref()).for_each(|to| self.0.target(to));
+                }
+                _ => {}
+            }
+            walk_stmt(self, stmt);
+        }
+
+        fn visit_expr(&mut self, expr: &'a Expr) {
+            if let Expr::Named(named) = expr {
+                self.0.target(&named.target);
+            }
+            walk_expr(self, expr);
+        }
+    }
+    let mut found = Defined(Assigned::default());
+    found.visit_stmt(stmt);
+    found.0.bound
+}
+
 /// Names that `+=` and its like change, and nothing else binds.
 pub(crate) fn augmented(body: &[Stmt]) -> Vec<String> {
     #[derive(Default)]

@@ -73,22 +73,40 @@ impl Lower<'_, '_> {
                 Ok(())
             }
             Stmt::Raise(stmt) if self.rules.is_unset_zero => self.raise(stmt),
-            _ => {
-                let span = self.span_of(stmt);
-                let what = statement_name(stmt);
-                let report =
-                    self.report("unsupported-syntax", span, format!("{what} cannot be used in a kernel")).help(
-                        "a kernel may contain assignments, if, for, while, break, continue, return, assert and calls",
-                    );
-                Err(self.emit(report))
-            }
+            _ => Err(self.unsupported_statement(stmt)),
         }
+    }
+
+    fn unsupported_statement(&mut self, stmt: &Stmt) -> super::Reported {
+        let (decorator, has_functions) = (self.rules.decorator, self.rules.has_inner_functions);
+        let (what, help) = match stmt {
+            Stmt::FunctionDef(_) => ("a nested function", format!("define it before the kernel, under `{decorator}`")),
+            Stmt::ClassDef(_) => ("a class", "define it outside of the kernel, as a struct".into()),
+            Stmt::Delete(_) => ("`del`", "leave it out: nothing in a kernel must be freed".into()),
+            Stmt::With(_) => ("`with`", "kernels open and close nothing: do it around the launch".into()),
+            Stmt::Match(_) => ("`match`", "write `if`, `elif` and `else`".into()),
+            Stmt::Raise(_) => ("`raise`", "write `assert condition, \"text\"`, which checked mode reports".into()),
+            Stmt::Try(_) => ("`try`", "nothing in a kernel raises: test for what may go wrong with `if`".into()),
+            Stmt::Import(_) | Stmt::ImportFrom(_) => ("`import`", "import it at the top of the file".into()),
+            Stmt::Global(_) => ("`global`", "a kernel reads globals without it; what it writes to are arrays".into()),
+            Stmt::Nonlocal(_) if has_functions => ("`nonlocal`", "return the new value, and assign it".into()),
+            Stmt::Nonlocal(_) => ("`nonlocal`", "what a kernel writes to are its own variables and arrays".into()),
+            Stmt::TypeAlias(_) => ("`type`", "name the type outside of the kernel".into()),
+            _ => (
+                "this statement",
+                "a kernel may contain assignments, if, for, while, break, continue, return, assert and calls".into(),
+            ),
+        };
+        let span = self.span_of(stmt);
+        let report = self.report("unsupported-syntax", span, format!("{what} cannot be used in a kernel")).help(help);
+        self.emit(report)
     }
 
     /// Marks what a failed statement would have set, so that its uses are not reported again.
     fn forget(&mut self, stmt: &Stmt) {
-        for name in super::scan::assigned(std::slice::from_ref(stmt)).bound {
-            self.names.set(&name, Binding::Failed);
+        let assigned = super::scan::assigned(std::slice::from_ref(stmt)).bound;
+        for name in assigned.iter().chain(&super::scan::defined(stmt)) {
+            self.names.set(name, Binding::Failed);
         }
     }
 
@@ -234,21 +252,5 @@ impl Lower<'_, '_> {
         }
         self.unreachable();
         Ok(())
-    }
-}
-
-fn statement_name(stmt: &Stmt) -> &'static str {
-    match stmt {
-        Stmt::FunctionDef(_) => "a nested function",
-        Stmt::ClassDef(_) => "a class",
-        Stmt::Delete(_) => "`del`",
-        Stmt::With(_) => "`with`",
-        Stmt::Match(_) => "`match`",
-        Stmt::Raise(_) => "`raise`",
-        Stmt::Try(_) => "`try`",
-        Stmt::Import(_) | Stmt::ImportFrom(_) => "`import`",
-        Stmt::Global(_) => "`global`",
-        Stmt::Nonlocal(_) => "`nonlocal`",
-        _ => "this statement",
     }
 }

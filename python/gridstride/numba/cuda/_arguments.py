@@ -53,8 +53,8 @@ def _host_array(array: np.ndarray[Any, Any], back: Back, copies_back: bool) -> A
             back.append(lambda: there.copy_to_host(array))
         return there
     # What is only read is a copy: what the kernel writes to it stays unseen.
-    if copies_back and _fits(array):
-        is_plain = array.dtype.kind in "biuf" and 1 <= array.ndim <= 4 and array.flags["WRITEABLE"]
+    if copies_back and array.flags["WRITEABLE"] and _fits(array):
+        is_plain = array.dtype.kind in "biuf" and 1 <= array.ndim <= 4
         return array if is_plain and type(array) is np.ndarray else DeviceNDArray(array)
     aligned = np.empty_like(array, dtype=_dtypes.device_dtype(array.dtype), order="K", subok=False)
     aligned[...] = array

@@ -1,18 +1,22 @@
 //! The known name that a mistyped one most likely stands for.
 
-/// The closest of `known` by edits, where it is close enough to be meant; the first of equals.
+use std::cmp::Reverse;
+
+/// The closest of `known` by edits, where it is close enough to be meant; of equals the one that begins alike longest.
 pub(crate) fn closest<'k>(name: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
     let limit = match name.chars().count() {
         0..=2 => 0,
         3..=5 => 1,
         _ => 2,
     };
-    let mut best: Option<(usize, &str)> = None;
+    let mut best: Option<((usize, Reverse<usize>), &str)> = None;
     for candidate in known {
         // Names that differ in case only are always close.
         let edits = if candidate.eq_ignore_ascii_case(name) { 0 } else { distance(name, candidate) };
-        if edits <= limit && candidate != name && best.is_none_or(|(least, _)| edits < least) {
-            best = Some((edits, candidate));
+        let n_alike = candidate.chars().zip(name.chars()).take_while(|(a, b)| a == b).count();
+        let rank = (edits, Reverse(n_alike));
+        if edits <= limit && candidate != name && best.is_none_or(|(first, _)| rank < first) {
+            best = Some((rank, candidate));
         }
     }
     best.map(|(_, candidate)| candidate)
@@ -46,11 +50,12 @@ mod tests {
 
     #[test]
     fn a_typo_is_found_and_a_stranger_is_not() {
-        let known = ["velocity", "position", "dt", "sqrt"];
+        let known = ["velocity", "position", "dt", "sqrt", "sign", "sin"];
         let find = |name| closest(name, known.into_iter());
         assert_eq!(find("velocty"), Some("velocity"));
         assert_eq!(find("sqtr"), Some("sqrt"));
         assert_eq!(find("Position"), Some("position"));
+        assert_eq!(find("sinn"), Some("sin"));
         assert_eq!(find("mass"), None);
         assert_eq!(find("dx"), None);
     }

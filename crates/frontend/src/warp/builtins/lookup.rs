@@ -59,6 +59,23 @@ pub(super) fn python_only(name: &str) -> Option<&'static str> {
     })
 }
 
+/// What to do instead of calling a method of Python's lists and strings, or of NumPy's arrays.
+pub(super) fn missing_method(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "append" | "extend" | "insert" | "pop" | "remove" | "clear" => {
+            "nothing grows or shrinks in a kernel: write to places of an array that is passed, or of `wp.zeros(shape=…, dtype=…)`"
+        }
+        "sum" | "mean" | "prod" | "min" | "max" | "std" | "var" | "any" | "all" | "argmin" | "argmax" | "sort" => {
+            "write a loop, or compute it before the launch"
+        }
+        "copy" => "assign element by element",
+        "item" => "index it: `x[0]`",
+        "astype" => "convert a value by its type: `wp.float64(x)`",
+        "format" | "join" | "split" | "upper" | "lower" => "kernels have no strings; use `printf` with a format",
+        _ => return None,
+    })
+}
+
 /// Functions of Warp's that are still to come.
 pub(super) fn is_planned(name: &str) -> bool {
     let families = ["tile_bvh_", "tile_mesh_", "tile_query_", "tile_stack", "volume_", "dense_"];

@@ -138,12 +138,13 @@ impl Lower<'_, '_> {
     pub(crate) fn method(&mut self, base: &Operand, name: &str, args: Args, span: Span) -> Result<Operand> {
         let what = self.describe(base);
         let report = self.report("unknown-method", span, format!("{what} has no method `{name}` in a kernel"));
-        let mut help = None;
-        if find(name).is_some() || instance::is_in_library(name) {
-            help = Some(format!("call the function: `{name}(…)`"));
+        let help = if find(name).is_some() || instance::is_in_library(name) {
+            Some(format!("call the function: `{name}(…)`"))
         } else if args.positional.is_empty() && matches!(name, "numpy" | "list" | "fill_" | "zero_") {
-            help = Some(format!("`{name}` is for the host, before or after a launch"));
-        }
+            Some(format!("`{name}` is for the host, before or after a launch"))
+        } else {
+            lookup::missing_method(name).map(str::to_owned)
+        };
         Err(self.emit(match help {
             Some(help) => report.help(help),
             None => report,
@@ -155,7 +156,12 @@ impl Lower<'_, '_> {
             return self.error("unsupported-function", span, format!("`{name}` is not supported yet"));
         }
         let mut report = self.report("unknown-function", span, format!("there is no function `{name}` in kernels"));
-        if let Some(help) = lookup::python_only(name) {
+        let numpy = name.strip_prefix("numpy.");
+        if let Some(known) = numpy.filter(|known| find(known).is_some()) {
+            report = report.help(format!("NumPy runs on the host: `{known}` is a builtin of kernels, `wp.{known}(…)`"));
+        } else if numpy.is_some() {
+            report = report.help("NumPy runs on the host: compute it before the launch and pass it, or write a loop");
+        } else if let Some(help) = lookup::python_only(name) {
             report = report.help(help);
         } else if let Some(known) = suggest::closest(name, names().into_iter()) {
             report = report.help(format!("did you mean `{known}`?"));
