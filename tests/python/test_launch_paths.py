@@ -497,36 +497,3 @@ def test_updates_of_several_arrays_in_turn_with_memory_in_common(way):
             # What a thread adds to its neighbor's element depends on who comes first; neither update is lost.
             assert memory.numpy()[0] == 1.0
             assert memory.numpy()[1:n].min() >= 2.0
-
-
-def test_threads_may_launch_a_kernel_first_together(tmp_path):
-    """In a process of its own: this was a deadlock of Python's lock and one of the kernel's."""
-    program = tmp_path / "program.py"
-    program.write_text(
-        """
-import sys, threading
-import gridstride as wp
-
-sys.setswitchinterval(1e-6)
-
-@wp.kernel
-def count(a: wp.array(dtype=float)):
-    a[wp.tid()] = a[wp.tid()] + 1.0
-
-def run():
-    a = wp.zeros(5, dtype=float, device="cpu")
-    together.wait()
-    for _ in range(20):
-        wp.launch(count, dim=5, inputs=[a], device="cpu")
-    results.append(a.list())
-
-together, results = threading.Barrier(8), []
-threads = [threading.Thread(target=run) for _ in range(8)]
-for thread in threads:
-    thread.start()
-for thread in threads:
-    thread.join()
-assert results == [[20.0] * 5] * 8, results
-"""
-    )
-    subprocess.run([sys.executable, program], check=True, timeout=60)

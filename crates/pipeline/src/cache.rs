@@ -68,9 +68,11 @@ impl DiskCache {
 
     /// The object stored under a key, if it is there and whole.
     pub fn read(&self, key: &Key) -> Option<Vec<u8>> {
+        let file = open_entry(&self.path(key)).ok()?;
         let mut bytes = Vec::new();
-        File::open(self.path(key)).and_then(|mut file| file.read_to_end(&mut bytes)).ok()?;
-        let object = unpack(key, bytes);
+        let is_file = file.metadata().is_ok_and(|found| found.is_file());
+        let is_read = is_file && file.take(MAX_BYTES).read_to_end(&mut bytes).is_ok();
+        let object = is_read.then(|| unpack(key, bytes)).flatten();
         if object.is_none() {
             record_mishap(Mishap::Damaged);
         }
@@ -189,6 +191,16 @@ fn check_private(dir: &Path) -> Result<(), Refused> {
 #[cfg(not(unix))]
 fn check_private(_dir: &Path) -> Result<(), Refused> {
     Ok(())
+}
+
+/// Opens what stands where an entry should, without waiting for whoever writes to it if it is a pipe. A link is none of
+/// ours.
+fn open_entry(path: &Path) -> io::Result<File> {
+    let mut options = fs::OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    options.open(path)
 }
 
 fn create_private_file(path: &Path) -> io::Result<File> {

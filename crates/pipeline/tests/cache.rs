@@ -85,6 +85,23 @@ fn a_truncated_or_longer_entry_is_not_read() {
     assert_eq!(cache.read(&key("a")), None);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_link_or_a_pipe_in_the_place_of_an_entry_is_not_read() {
+    let scratch = Scratch::new("no-file");
+    let (cache, key) = (scratch.open(), key("k"));
+    cache.write(&key, &object(1));
+    let (path, moved) = (entry(&cache, &key), scratch.0.join("moved"));
+    fs::rename(&path, &moved).expect("the entry is there");
+    std::os::unix::fs::symlink(&moved, &path).expect("the directory is writable");
+    assert_eq!(cache.read(&key), None);
+    fs::remove_file(&path).expect("the link is there");
+    assert!(Command::new("mkfifo").arg(&path).status().is_ok_and(|status| status.success()));
+    assert_eq!(cache.read(&key), None);
+    cache.write(&key, &object(1));
+    assert_eq!(cache.read(&key), Some(object(1)));
+}
+
 #[test]
 fn an_entry_under_another_key_is_not_read() {
     let scratch = Scratch::new("moved");

@@ -7,3 +7,4 @@ mod operators;
 mod places;
 mod random;
 mod subscripts;
+mod unsupported;

@@ -20,7 +20,9 @@ _numbers = itertools.count()
 
 
 def named(function: Any) -> Any:
-    """A lambda as a function with a `def`; anything else as it is. `ValueError` where the lambda is not found."""
+    """A lambda as a function with a `def`; any other function as it is. `ValueError` where the lambda is not found."""
+    if not hasattr(function, "__code__"):
+        raise TypeError(f"only functions written in Python can be kernels or their functions, not {function!r}")
     if function.__name__ != "<lambda>":
         return function
     code = function.__code__

@@ -52,8 +52,6 @@ class Dispatcher(_native.Function):
     targetoptions: dict[str, Any]
 
     def __new__(cls, function: Callable[..., Any], options: dict[str, Any], signatures: Any = None) -> Dispatcher:
-        if not hasattr(function, "__code__"):
-            raise TypeError(f"only functions written in Python can be kernels or their functions, not {function!r}")
         function = _lambdas.named(function)
         code = function.__code__
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
