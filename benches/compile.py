@@ -80,6 +80,17 @@ def work(x: wp.array(dtype=float), y: wp.array(dtype=float)):
 run(work, n, [x, y])
 """
 
+# Functions whose code is long, for whoever writes it out where it is called.
+SINES = """
+@wp.kernel
+def work(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    v = x[i]
+    y[i] = wp.sin(v) * wp.sin(v * 2.0) * wp.sin(v * 3.0) * wp.cos(v * 4.0) * wp.pow(v, 1.5)
+
+run(work, n, [x, y])
+"""
+
 # The text of benches/cpu, on a small cube.
 CPU_BENCH = Path(__file__).parent / "cpu"
 LATTICE = (CPU_BENCH / "warp_text.py").read_text().split("def prepare")[0].replace("FAST_MATH", "False")
@@ -121,7 +132,14 @@ def work(m: int, x: wp.array(dtype=float), y: wp.array(dtype=float)):
 run(work, n, [4, x, y])
 """
 
-WARP_STYLE = {"saxpy": SAXPY, "200 lines": LONG, "6x6 solve": SOLVE, "12x12 product": PRODUCT, "D3Q19": LATTICE}
+WARP_STYLE = {
+    "saxpy": SAXPY,
+    "sines": SINES,
+    "200 lines": LONG,
+    "6x6 solve": SOLVE,
+    "12x12 product": PRODUCT,
+    "D3Q19": LATTICE,
+}
 
 NUMBA = {
     "saxpy": """
@@ -131,6 +149,15 @@ def work(a, x, y):
         y[i] = a * x[i] + y[i]
 
 run(work, f4(2), x, y)
+""",
+    "sines": """
+@njit(cache=True)
+def work(x, y):
+    for i in range(x.shape[0]):
+        v = x[i]
+        y[i] = np.sin(v) * np.sin(v * f4(2)) * np.sin(v * f4(3)) * np.cos(v * f4(4)) * v ** f4(1.5)
+
+run(work, x, y)
 """,
     "200 lines": f"""
 @njit(cache=True)
