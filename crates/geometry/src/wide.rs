@@ -1,15 +1,16 @@
 //! A hierarchy of eight children a node, for rays and nearest points on a CPU: one vector holds one bound of all children.
 //!
-//! In: a tree of two children a node, over the same items. Out: nodes of 64 numbers that kernels read
-//! (`python/gridstride/lib/mesh_wide.py`). A child is a node or one item, with bounds of its own.
+//! In: a tree of two children a node, over the same triangles. Out: nodes of 144 numbers that kernels read
+//! (`python/gridstride/lib/mesh_wide.py`). A child is a node or one triangle, with bounds of its own.
 //!
 //! ```text
 //! 0: lower x of the 8 children    8: lower y    16: lower z    24: upper x    32: upper y    40: upper z
-//! 48: what they are, as i32: a node's number, or -1 - the item's place; a child that is none has empty bounds
-//! 56: number of the node's triangles as i32, or -1 where no child is an item    57: a bit for each child that is a node
+//! 48: what they are, as i32: a node's number, or -1 - the triangle's place; a child that is none has empty bounds
+//! 56: a bit for each child that is a node
+//! 64: x of the first corners of those that are triangles, y, z, x of the second corners, …: nine rows
 //! ```
 //!
-//! Where items are triangles, those of a node lie together: nine rows, x of the first corners, y, z, x of the second.
+//! All of a node lies together: what is read of it is on its way while its first bounds are compared.
 //!
 //! I. Wald, C. Benthin and S. Boulos, "Getting rid of packets" (2008); H. Dammertz, J. Hanika and A. Keller, "Shallow
 //! bounding volume hierarchies" (2008).
@@ -18,12 +19,11 @@ use crate::tree::{Below, Bounds, Node};
 
 pub const WIDTH: usize = 8;
 /// Numbers of a node.
-pub const STRIDE: usize = 64;
-const REFS: usize = 48;
-const TRIANGLES: usize = 56;
-const INNER: usize = 57;
-/// Rows of a node's triangles.
-pub const ROWS: usize = 9;
+pub const STRIDE: usize = 144;
+/// Rows of a node.
+const REFS: usize = 6;
+const INNER: usize = 7;
+const CORNERS: usize = 8;
 /// Nodes that queries have room for on their stack.
 const MAX_WAITING: usize = 128;
 /// Stands for a child that is none.
@@ -33,9 +33,6 @@ const NOTHING: i32 = i32::MIN;
 #[derive(Clone, Debug, Default)]
 pub struct Wide {
     children: Vec<[i32; WIDTH]>,
-    /// By node: number of its triangles.
-    triangles: Vec<i32>,
-    n_triangles: usize,
     n_items: usize,
 }
 
@@ -59,17 +56,12 @@ impl Wide {
         (waiting <= MAX_WAITING).then_some(wide)
     }
 
-    pub fn n_nodes(&self) -> usize {
-        self.children.len()
-    }
-
     pub fn n_items(&self) -> usize {
         self.n_items
     }
 
-    /// How many nodes have triangles.
-    pub fn n_triangles(&self) -> usize {
-        self.n_triangles
+    pub fn n_nodes(&self) -> usize {
+        self.children.len()
     }
 
     /// Appends the node for a part; gives the most that waits on a query's stack below it.
@@ -77,9 +69,6 @@ impl Wide {
         let found = children(nodes, parts, part);
         let index = self.children.len();
         self.children.push([NOTHING; WIDTH]);
-        let has_items = found.iter().any(|child| child.len() == 1);
-        self.triangles.push(if has_items { self.n_triangles as i32 } else { -1 });
-        self.n_triangles += usize::from(has_items);
         let n_inner = found.iter().filter(|child| child.len() > 1).count();
         let mut waiting = n_inner;
         for (k, child) in found.into_iter().enumerate() {
@@ -94,41 +83,36 @@ impl Wide {
         waiting
     }
 
-    /// Writes all nodes: what they are, and the bounds of their children from those of the items.
-    pub fn fill(&self, items: &[i32], lowers: &[[f32; 3]], uppers: &[[f32; 3]], to: &mut [[f32; STRIDE]]) {
-        for index in (0..self.children.len()).rev() {
-            let mut node = [0.0; STRIDE];
-            for (k, &child) in self.children[index].iter().enumerate() {
-                let bounds = match child {
-                    NOTHING => Bounds::EMPTY,
-                    0.. => around(&to[child as usize]),
-                    _ => {
-                        let item = items[(-1 - child) as usize] as usize;
-                        Bounds::EMPTY.union(Bounds { lower: lowers[item], upper: uppers[item] })
-                    }
-                };
-                for axis in 0..3 {
-                    node[WIDTH * axis + k] = bounds.lower[axis];
-                    node[WIDTH * (3 + axis) + k] = bounds.upper[axis];
+    /// Writes all nodes, from the corners of the triangles in the order of places.
+    pub fn fill(&self, corners: &[[[f32; 3]; 3]], to: &mut [[f32; STRIDE]]) {
+        for (index, children) in self.children.iter().enumerate().rev() {
+            // A corner that is none is no bound.
+            let mut rows = [[f32::NAN; WIDTH]; STRIDE / WIDTH];
+            let mut inner = 0;
+            for (k, &child) in children.iter().enumerate() {
+                rows[REFS][k] = f32::from_bits(child as u32);
+                if child >= 0 {
+                    inner |= 1 << k;
+                } else if child != NOTHING {
+                    let triangle = corners[(-1 - child) as usize].as_flattened();
+                    rows[CORNERS..].iter_mut().zip(triangle).for_each(|(row, &x)| row[k] = x);
                 }
-                node[REFS + k] = f32::from_bits(child as u32);
             }
-            let inner = (0..WIDTH).filter(|&k| self.children[index][k] >= 0).fold(0, |mask, k| mask | 1 << k);
-            node[INNER] = f32::from_bits(inner);
-            node[TRIANGLES] = f32::from_bits(self.triangles[index] as u32);
-            to[index] = node;
-        }
-    }
-
-    /// Writes the triangles of all nodes, from corners in the order of places.
-    pub fn fill_triangles(&self, corners: &[[[f32; 3]; 3]], to: &mut [[[f32; WIDTH]; ROWS]]) {
-        for (children, &number) in self.children.iter().zip(&self.triangles).filter(|(_, number)| **number >= 0) {
-            let rows = &mut to[number as usize];
-            *rows = [[0.0; WIDTH]; ROWS];
-            for (k, &child) in children.iter().enumerate().filter(|(_, child)| **child < 0 && **child != NOTHING) {
-                let triangle = corners[(-1 - child) as usize].as_flattened();
-                rows.iter_mut().zip(triangle).for_each(|(row, &x)| row[k] = x);
+            for axis in 0..3 {
+                let xs = [0, 1, 2].map(|corner| rows[CORNERS + 3 * corner + axis]);
+                let least = |k: usize| xs.iter().fold(f32::INFINITY, |all, x| if x[k] < all { x[k] } else { all });
+                let most = |k: usize| xs.iter().fold(f32::NEG_INFINITY, |all, x| if x[k] > all { x[k] } else { all });
+                (rows[axis], rows[3 + axis]) = (std::array::from_fn(least), std::array::from_fn(most));
             }
+            for (k, &child) in children.iter().enumerate().filter(|(_, child)| **child >= 0) {
+                let bounds = around(&to[child as usize]);
+                for axis in 0..3 {
+                    (rows[axis][k], rows[3 + axis][k]) = (bounds.lower[axis], bounds.upper[axis]);
+                }
+            }
+            rows[INNER] = [0.0; WIDTH];
+            rows[INNER][0] = f32::from_bits(inner);
+            to[index].copy_from_slice(rows.as_flattened());
         }
     }
 }
@@ -202,18 +186,26 @@ mod tests {
     use crate::build::{Method, build};
     use proptest::prelude::*;
 
-    /// Every item is a child once, and all that is under a node is within the bounds that the node above has for it.
-    fn check(lowers: &[[f32; 3]], uppers: &[[f32; 3]], leaf_size: usize) {
-        let built = build(lowers, uppers, None, leaf_size, Method::Sah);
-        let Some(wide) = Wide::of(&built.nodes) else { return assert!(lowers.is_empty()) };
+    /// Every triangle is a child once, and all that is under a node is within the bounds that the node above has for it.
+    fn check(triangles: &[[[f32; 3]; 3]], leaf_size: usize) {
+        let around = |triangle: &[[f32; 3]; 3]| {
+            triangle.iter().fold(Bounds::EMPTY, |all, &p| all.union(Bounds { lower: p, upper: p }))
+        };
+        let (lowers, uppers): (Vec<_>, Vec<_>) =
+            triangles.iter().map(around).map(|bounds| (bounds.lower, bounds.upper)).unzip();
+        let built = build(&lowers, &uppers, None, leaf_size, Method::Sah);
+        let Some(wide) = Wide::of(&built.nodes) else { return assert!(triangles.is_empty()) };
+        let corners: Vec<_> = built.items.iter().map(|&item| triangles[item as usize]).collect();
         let mut nodes = vec![[0.0; STRIDE]; wide.n_nodes()];
-        wide.fill(&built.items, lowers, uppers, &mut nodes);
+        wide.fill(&corners, &mut nodes);
         let mut places = Vec::new();
         let mut open = vec![(0, Bounds { lower: [f32::NEG_INFINITY; 3], upper: [f32::INFINITY; 3] })];
         while let Some((index, outer)) = open.pop() {
             for k in 0..WIDTH {
-                let [lower, upper] = [0, 3].map(|row| [0, 1, 2].map(|axis| nodes[index][WIDTH * (row + axis) + k]));
-                let child = nodes[index][REFS + k].to_bits() as i32;
+                let row = |first: usize| [0, 1, 2].map(|axis| nodes[index][WIDTH * (first + axis) + k]);
+                let (lower, upper) = (row(0), row(3));
+                let child = nodes[index][WIDTH * REFS + k].to_bits() as i32;
+                assert_eq!(nodes[index][WIDTH * INNER].to_bits() >> k & 1 == 1, child >= 0);
                 if child == NOTHING {
                     assert_eq!(Bounds { lower, upper }, Bounds::EMPTY);
                     continue;
@@ -224,26 +216,28 @@ mod tests {
                 if child >= 0 {
                     open.push((child as usize, Bounds { lower, upper }));
                 } else {
-                    let item = built.items[(-1 - child) as usize] as usize;
-                    assert_eq!((lower, upper), (lowers[item], uppers[item]));
-                    places.push(-1 - child);
+                    let place = (-1 - child) as usize;
+                    assert_eq!(Bounds { lower, upper }, around(&corners[place]));
+                    assert_eq!([8, 11, 14].map(row), corners[place]);
+                    places.push(place);
                 }
             }
         }
         places.sort_unstable();
-        assert!(places.into_iter().eq(0..lowers.len() as i32));
+        assert!(places.into_iter().eq(0..triangles.len()));
     }
 
     proptest! {
         #[test]
         fn wide_trees_are_whole(
-            points in prop::collection::vec(prop::array::uniform3(-9i8..9), 0..200),
-            sizes in prop::collection::vec(0u8..3, 200),
+            points in prop::collection::vec(prop::array::uniform9(-9i8..9), 0..200),
             leaf_size in 1usize..40,
         ) {
-            let lowers: Vec<[f32; 3]> = points.iter().map(|p| p.map(f32::from)).collect();
-            let uppers: Vec<[f32; 3]> = lowers.iter().zip(&sizes).map(|(p, &s)| p.map(|x| x + f32::from(s))).collect();
-            check(&lowers, &uppers, leaf_size);
+            let triangles: Vec<_> = points
+                .iter()
+                .map(|p| [0, 3, 6].map(|at| [0, 1, 2].map(|axis| f32::from(p[at + axis]))))
+                .collect();
+            check(&triangles, leaf_size);
         }
     }
 

@@ -5,7 +5,7 @@ use crate::types::PyIrType;
 use geometry::build::Method;
 use geometry::sort::{self, Key};
 use geometry::tree::{self, Node};
-use geometry::wide::{ROWS, STRIDE, WIDTH, Wide};
+use geometry::wide::{STRIDE, WIDTH, Wide};
 use ir::{Scalar, Type};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -108,14 +108,8 @@ impl WideTree {
         self.0.n_nodes()
     }
 
-    /// How many nodes have triangles.
-    #[getter]
-    fn n_triangles(&self) -> usize {
-        self.0.n_triangles()
-    }
-
-    /// Writes the nodes' triangles, nine rows of eight numbers each, from three corners an item in the tree's order.
-    fn fill_triangles(&self, py: Python<'_>, corners: &Array, rows: &Array) -> PyResult<()> {
+    /// Writes the nodes, 18 rows of eight numbers each, from three corners an item in the tree's order.
+    fn fill(&self, py: Python<'_>, corners: &Array, rows: &Array) -> PyResult<()> {
         // SAFETY: both are the mesh's own.
         let (corners, rows) = unsafe {
             (
@@ -123,26 +117,11 @@ impl WideTree {
                 host_slice::<[f32; WIDTH]>(rows, Type::vector(Scalar::F32, WIDTH as u32))?,
             )
         };
-        let ((corners, _), (rows, _)) = (corners.as_chunks::<3>(), rows.as_chunks_mut::<ROWS>());
-        if corners.len() < self.0.n_items() || rows.len() < self.0.n_triangles() {
-            return Err(PyValueError::new_err("three corners an item, and nine rows a node with triangles"));
+        let ((corners, _), (nodes, _)) = (corners.as_chunks::<3>(), rows.as_flattened_mut().as_chunks_mut::<STRIDE>());
+        if corners.len() < self.0.n_items() || nodes.len() < self.0.n_nodes() {
+            return Err(PyValueError::new_err("three corners an item, and 18 rows a node"));
         }
-        py.detach(|| self.0.fill_triangles(corners, rows));
-        Ok(())
-    }
-
-    /// Writes the nodes, eight rows of eight numbers each.
-    fn fill(&self, py: Python<'_>, boxes: Pair<'_>, tree: Pair<'_>, rows: &Array) -> PyResult<()> {
-        // SAFETY: as for `refit_bvh`, and the rows are the tree's own.
-        let (boxes, rows) = unsafe {
-            (Boxes::read(&boxes, &tree)?, host_slice::<[f32; WIDTH]>(rows, Type::vector(Scalar::F32, WIDTH as u32))?)
-        };
-        let (nodes, _) = rows.as_flattened_mut().as_chunks_mut::<STRIDE>();
-        if nodes.len() < self.0.n_nodes() {
-            return Err(PyValueError::new_err("eight rows a node"));
-        }
-        let Boxes { lowers, uppers, items, .. } = boxes;
-        py.detach(|| self.0.fill(items, lowers, uppers, nodes));
+        py.detach(|| self.0.fill(corners, nodes));
         Ok(())
     }
 }

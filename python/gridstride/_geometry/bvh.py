@@ -4,8 +4,9 @@
     >>> uppers = wp.array([[1.0, 1.0, 1.0], [3.0, 1.0, 1.0]], dtype=wp.vec3)
     >>> bvh = wp.Bvh(lowers, uppers)
 
-Kernels query it by `bvh.id`; the queries are in `gridstride/lib/bvh.py`. Trees are built by the host's threads
-(`crates/geometry`), for a GPU too: there the boxes come to the host, and the tree goes back.
+Kernels query it by `bvh.id`; the queries are in `gridstride/lib/bvh.py`. On a GPU trees are linear, and built there
+(`linear.py`), unless others are asked for: those the host's threads build (`crates/geometry`), to which the boxes come
+and from which the tree goes back.
 """
 
 from __future__ import annotations
@@ -60,6 +61,9 @@ class Tree:
 
     def build(self, constructor: BvhConstructor) -> None:
         """Makes the tree anew, in the memory that it has."""
+        if constructor is BvhConstructor.LBVH and self.groups is None:
+            self._build_linear()
+            return
         boxes, groups = (self.lowers, self.uppers), self.groups
         nodes, items = self.nodes, self.items
         if self.device.is_cuda:
@@ -74,6 +78,14 @@ class Tree:
         if roots:
             columns = np.array(roots, dtype=np.int32).T
             self._roots = tuple(wp.array(one.copy(), dtype=int, device=self.device) for one in columns)
+
+    def _build_linear(self) -> None:
+        from gridstride._geometry import linear
+
+        leaf_size, nodes, items = self.leaf_size, self.nodes, self.items
+        self._levels, self._starts = linear.build(self.lowers, self.uppers, leaf_size, nodes, items)
+        self.n_nodes = self._starts[-1]
+        self.refit()
 
     def refit(self) -> None:
         """Renews the bounds of all nodes."""
@@ -143,8 +155,9 @@ class Bvh:
 
     Args:
         lowers, uppers: Corners of the boxes, contiguous arrays of `vec3`. The tree reads them in queries, too.
-        constructor: "sah" (the surface area heuristic, the default on the CPU), "median", "lbvh" (the default on a GPU)
-            or "cubql". The latter two are accepted, and built as "sah".
+        constructor: "sah" (the surface area heuristic, the default on the CPU), "median", "lbvh" (along a curve through
+            space: built fast on a GPU, where it is the default; with groups, and on the CPU, "sah" takes its place) or
+            "cubql", which is built as "sah".
         groups: An int32 a box: all boxes of a group are under one node, `bvh_get_group_root(id, group)`.
         leaf_size: Most boxes of a leaf.
 

@@ -76,10 +76,9 @@ class Mesh:
         self._corners = wp.empty(3 * n, dtype=wp.vec3, device=self.device)
         self._tree = Tree(self._lowers, self._uppers, groups, bvh_leaf_size or 4)
         self._clusters = None
-        # On a CPU: a tree of eight children a node, its rows, and those of its nodes' triangles.
+        # On a CPU: a tree of eight children a node, and its rows.
         self._wide: Any = None
         self._wide_rows: Any = None
-        self._wide_triangles: Any = None
         self._record = records.Record(records.MESH, self.device)
         self._bvh_record = records.Record(records.BVH, self.device)
         self.id = self._record.id
@@ -146,15 +145,12 @@ class Mesh:
         tree = self._tree
         self._wide = _native.WideTree.of((tree.lowers, tree.uppers), (tree.nodes, tree.items), tree.n_nodes)
         if self._wide is not None:
-            self._wide_rows = wp.empty(8 * self._wide.n_nodes, dtype=vec8, device=self.device)
-            self._wide_triangles = wp.empty(9 * self._wide.n_triangles, dtype=vec8, device=self.device)
+            self._wide_rows = wp.empty(18 * self._wide.n_nodes, dtype=vec8, device=self.device)
         self._fill_wide()
 
     def _fill_wide(self) -> None:
         if self._wide is not None:
-            tree = self._tree
-            self._wide.fill((tree.lowers, tree.uppers), (tree.nodes, tree.items), self._wide_rows)
-            self._wide.fill_triangles(self._corners, self._wide_triangles)
+            self._wide.fill(self._corners, self._wide_rows)
 
     def _order_faces(self) -> None:
         n = self._lowers.size
@@ -179,7 +175,6 @@ class Mesh:
         if self._wide is not None:
             n = 8 * self._wide_rows.size
             value.wide = self._wide_rows
-            value.wide_triangles = self._wide_triangles
             value.wide_children = wp.array(ptr=self._wide_rows.ptr, dtype=int, shape=n, device=self.device)
         value.corners, value.clusters = self._corners, self._clusters
         self._record.write(value)

@@ -31,11 +31,9 @@ class _Mesh:
     adj_velocities: array(dtype=vec3)
     # Three corners for each place of a leaf, as they were at the last build or refit.
     corners: array(dtype=vec3)
-    # On a CPU: a tree of eight children a node (mesh_wide.py), eight rows each, and the same memory as integers.
+    # On a CPU: a tree of eight children a node (mesh_wide.py), 18 rows each, and the same memory as integers.
     wide: array(dtype=Octet)
     wide_children: array(dtype=int32)
-    # Of its nodes with faces, nine rows each.
-    wide_triangles: array(dtype=Octet)
     # By node; null for a mesh without support of winding numbers.
     clusters: array(dtype=_Cluster)
 

@@ -45,7 +45,6 @@ def _ray_through_eight(
 def _nearest_hit_wide(mesh: _Mesh, start: vec3, dir: vec3, max_t: float):
     rows = _contiguous(mesh.wide)
     children = _contiguous(mesh.wide_children)
-    triangles = _contiguous(mesh.wide_triangles)
     items = _contiguous(mesh.bvh.items)
     rcp = _one_over(dir)
     x, y, z = _rows_of_entry(rcp)
@@ -59,13 +58,13 @@ def _nearest_hit_wide(mesh: _Mesh, start: vec3, dir: vec3, max_t: float):
     node = uint64(0)
     is_there = _is_point(start) and _is_point(dir)
     while is_there:
-        enter, mask = _ray_through_eight(rows, uint64(8) * node, x, y, z, start, rcp, best_t)
-        first = uint64(64) * node + uint64(48)
-        inner = uint32(children[first + uint64(9)])
+        enter, mask = _ray_through_eight(rows, uint64(18) * node, x, y, z, start, rcp, best_t)
+        first = uint64(144) * node + uint64(48)
+        inner = uint32(children[first + uint64(8)])
         hits = mask & ~inner
         mask = mask & inner
         if hits != uint32(0):
-            t, are_hit = _ray_hits_eight(triangles, uint64(9) * uint64(children[first + uint64(8)]), start, dir)
+            t, are_hit = _ray_hits_eight(rows, uint64(18) * node + uint64(8), start, dir)
             t = _greater(enter, t)
             hits = hits & are_hit & _mask_le(t, _eight(best_t))
             if hits != uint32(0):
@@ -108,7 +107,6 @@ def _nearest_hit_wide(mesh: _Mesh, start: vec3, dir: vec3, max_t: float):
 def _count_hits_wide(mesh: _Mesh, start: vec3, dir: vec3, max_t: float, most: int):
     rows = _contiguous(mesh.wide)
     children = _contiguous(mesh.wide_children)
-    triangles = _contiguous(mesh.wide_triangles)
     rcp = _one_over(dir)
     x, y, z = _rows_of_entry(rcp)
     waiting = zeros(shape=128, dtype=uint32)
@@ -119,13 +117,13 @@ def _count_hits_wide(mesh: _Mesh, start: vec3, dir: vec3, max_t: float, most: in
     while n_waiting > uint64(0) and n < most:
         n_waiting -= uint64(1)
         node = uint64(waiting[n_waiting])
-        enter, mask = _ray_through_eight(rows, uint64(8) * node, x, y, z, start, rcp, max_t)
-        first = uint64(64) * node + uint64(48)
-        inner = uint32(children[first + uint64(9)])
+        enter, mask = _ray_through_eight(rows, uint64(18) * node, x, y, z, start, rcp, max_t)
+        first = uint64(144) * node + uint64(48)
+        inner = uint32(children[first + uint64(8)])
         hits = mask & ~inner
         mask = mask & inner
         if hits != uint32(0):
-            t, are_hit = _ray_hits_eight(triangles, uint64(9) * uint64(children[first + uint64(8)]), start, dir)
+            t, are_hit = _ray_hits_eight(rows, uint64(18) * node + uint64(8), start, dir)
             # Before the end, not at it.
             n += _count_bits(hits & are_hit & ~_mask_le(_eight(max_t), _greater(enter, t)))
         while mask != uint32(0):
@@ -147,7 +145,6 @@ def _outside_eight(x: float, lower: Octet, upper: Octet):
 def _nearest_face_wide(mesh: _Mesh, p: vec3, max_sq: float):
     rows = _contiguous(mesh.wide)
     children = _contiguous(mesh.wide_children)
-    triangles = _contiguous(mesh.wide_triangles)
     items = _contiguous(mesh.bvh.items)
     waiting = zeros(shape=128, dtype=uint32)
     apart = zeros(shape=128, dtype=float32)
@@ -159,18 +156,18 @@ def _nearest_face_wide(mesh: _Mesh, p: vec3, max_sq: float):
     node = uint64(0)
     is_there = _is_point(p)
     while is_there:
-        row = uint64(8) * node
+        row = uint64(18) * node
         x = _outside_eight(p[0], rows[row], rows[row + uint64(3)])
         y = _outside_eight(p[1], rows[row + uint64(1)], rows[row + uint64(4)])
         z = _outside_eight(p[2], rows[row + uint64(2)], rows[row + uint64(5)])
         away = cw_mul(x, x) + cw_mul(y, y) + cw_mul(z, z)
         mask = _mask_le(away, _eight(best_sq))
-        first = uint64(64) * node + uint64(48)
-        inner = uint32(children[first + uint64(9)])
+        first = uint64(144) * node + uint64(48)
+        inner = uint32(children[first + uint64(8)])
         near = mask & ~inner
         mask = mask & inner
         if near != uint32(0):
-            apart_sq = _distance_sq_to_eight(triangles, uint64(9) * uint64(children[first + uint64(8)]), p)
+            apart_sq = _distance_sq_to_eight(rows, uint64(18) * node + uint64(8), p)
             apart_sq = _greater(away, apart_sq)
             near = near & _mask_le(apart_sq, _eight(best_sq))
             if near != uint32(0):

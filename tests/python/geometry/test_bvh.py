@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import gridstride as wp
+from gridstride._geometry.bvh import Tree
 
 BOX, RAY, CAPSULE, SPHERE = range(4)
 
@@ -172,3 +173,36 @@ def test_mistakes_are_refused():
         wp.Bvh(one, one, leaf_size=0)
     with pytest.raises(RuntimeError, match="same length"):
         wp.Bvh(one, one, groups=wp.zeros(2, dtype=int))
+
+
+@pytest.mark.parametrize("leaf_size", [1, 4])
+@pytest.mark.parametrize("n", [0, 1, 2, 5, 700])
+def test_linear_trees_are_whole(n, leaf_size):
+    """Kernels build them, which run on any device; with several boxes at one place, too."""
+    rng = np.random.default_rng(n)
+    lowers = rng.integers(0, 5, (n, 3)).astype(np.float32)
+    uppers = lowers + rng.random((n, 3), dtype=np.float32)
+    tree = Tree(*(wp.array(one, dtype=wp.vec3) for one in (lowers, uppers)), None, leaf_size)
+    tree.build(wp.BvhConstructor.LBVH)
+    nodes, items = tree.nodes.numpy()[: tree.n_nodes], tree.items.numpy()
+    assert sorted(items) == list(range(n))
+    places = []
+
+    def check(index, end):
+        node = nodes[index]
+        if node["end"] < 0:
+            first, last = node["first"], -1 - node["end"]
+            assert index + 1 == end and 0 < last - first <= leaf_size
+            places.extend(range(first, last))
+            found = items[first:last]
+            bounds = lowers[found].min(0), uppers[found].max(0)
+        else:
+            assert node["end"] == end
+            left, right = check(index + 1, node["first"]), check(node["first"], end)
+            bounds = np.minimum(left[0], right[0]), np.maximum(left[1], right[1])
+        np.testing.assert_array_equal([node["lower"], node["upper"]], bounds)
+        return bounds
+
+    if n:
+        check(0, len(nodes))
+    assert places == list(range(n))
