@@ -144,6 +144,22 @@ def test_a_sum_beside_a_count():
     np.testing.assert_allclose(out.numpy()[0], host[host > 0].sum(dtype=np.float64), rtol=1e-4)
 
 
+def test_counts_alone():
+    @wp.kernel
+    def positive(values: wp.array(dtype=float), count: wp.array(dtype=int), twice: wp.array(dtype=wp.int64)):
+        i = wp.tid()
+        if values[i] > 0.0:
+            count[0] += 1
+            wp.atomic_sub(twice, 1, wp.int64(2))
+
+    for n in (5, 100_000, 3_000_000):
+        values = wp.array(numbers(n))
+        count, twice = wp.ones(1, dtype=int), wp.zeros(2, dtype=wp.int64)
+        wp.launch(positive, dim=n, inputs=[values, count, twice])
+        n_positive = int((values.numpy() > 0).sum())
+        assert count.numpy()[0] == 1 + n_positive and twice.numpy().tolist() == [0, -2 * n_positive]
+
+
 def test_gradients_of_one_weight():
     n = 200_000
     x, w = wp.array(numbers(n)), wp.array([0.5], dtype=float, requires_grad=True)

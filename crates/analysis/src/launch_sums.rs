@@ -41,7 +41,17 @@ pub struct LaunchSums {
 }
 
 impl LaunchSums {
+    /// Those of floats.
     pub fn of(func: &Function) -> LaunchSums {
+        LaunchSums::with(func, |scalar| matches!(scalar, Scalar::F32 | Scalar::F64))
+    }
+
+    /// Those of integers too, for devices that gain by adding up parts of them.
+    pub fn of_numbers(func: &Function) -> LaunchSums {
+        LaunchSums::with(func, |scalar| matches!(scalar.size(), 4 | 8))
+    }
+
+    fn with(func: &Function, is_summed_up: fn(Scalar) -> bool) -> LaunchSums {
         let mut found = LaunchSums::default();
         if func.kind != FunctionKind::Kernel {
             return found;
@@ -63,7 +73,9 @@ impl LaunchSums {
             }
             let before = found.sums.len();
             for inst in insts.iter().filter(|inst| inst.op == Op::Atomic && inst.operands[0] == array) {
-                let (Some(place), Some(leaves)) = (place(func, inst), leaves(func, inst)) else { continue };
+                let (Some(place), Some(leaves)) = (place(func, inst), leaves(func, inst, is_summed_up)) else {
+                    continue;
+                };
                 if !found.sums.iter().any(|sum| sum.place == place) {
                     found.sums.push(LaunchSum { place, leaves });
                 }
@@ -145,9 +157,9 @@ fn as_key(func: &Function, value: Value) -> Option<String> {
 }
 
 /// The scalars of what is added, all of them floats that add up in memory as they do in registers.
-fn leaves(func: &Function, inst: &Inst) -> Option<Vec<(u64, Scalar)>> {
+fn leaves(func: &Function, inst: &Inst, is_summed_up: fn(Scalar) -> bool) -> Option<Vec<(u64, Scalar)>> {
     let leaves = func.ty(inst.result()).leaves().into_iter().map(|leaf| match leaf.kind {
-        LeafKind::Scalar(scalar @ (Scalar::F32 | Scalar::F64)) => Some((leaf.offset, scalar)),
+        LeafKind::Scalar(scalar) if is_summed_up(scalar) => Some((leaf.offset, scalar)),
         _ => None,
     });
     leaves.collect()

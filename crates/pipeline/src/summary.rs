@@ -4,6 +4,7 @@
 use crate::bytes::{Reader, bytes, number};
 use crate::order::depends_on_order;
 use crate::writes::written_params;
+use analysis::LaunchSums;
 use ir::{Attr, Function, Op};
 use runtime::{Sites, Sums};
 
@@ -21,8 +22,10 @@ pub struct Summary {
     pub external: Option<String>,
     /// What all threads of a launch add up.
     pub sums: Option<Sums>,
-    /// Bytes of what each block of a GPU keeps of each of these; none where blocks cannot add them up.
+    /// Bytes of what each block of a GPU keeps of each of these, and of such of integers; none where blocks do not.
     pub grid_sums: Vec<u64>,
+    /// The array parameters that have those.
+    pub grid_params: Vec<usize>,
     /// Whether what it leaves depends on the order of the threads, where the sums do not.
     pub depends_on_order: bool,
 }
@@ -45,12 +48,22 @@ impl Summary {
             depends_on_order: depends_on_order(kernel, sites.as_ref()),
             sums: sites.map(|sites| sites.sums),
             grid_sums: transform::grid_sums(kernel).into_iter().map(|ty| ty.size()).collect(),
+            grid_params: LaunchSums::of_numbers(kernel).params,
         }
     }
 
     pub(crate) fn pack(&self) -> Vec<u8> {
-        let Summary { written, summed, gains_by_distinct, waits_for_grid, external, sums, grid_sums, depends_on_order } =
-            self;
+        let Summary {
+            written,
+            summed,
+            gains_by_distinct,
+            waits_for_grid,
+            external,
+            sums,
+            grid_sums,
+            grid_params,
+            depends_on_order,
+        } = self;
         let mut out = Vec::new();
         number(&mut out, written.len());
         written.iter().for_each(|&is_written| number(&mut out, is_written.into()));
@@ -65,6 +78,8 @@ impl Summary {
         sums.iter().for_each(|&word| number(&mut out, word as usize));
         number(&mut out, grid_sums.len());
         grid_sums.iter().for_each(|&n_bytes| number(&mut out, n_bytes as usize));
+        number(&mut out, grid_params.len());
+        grid_params.iter().for_each(|&param| number(&mut out, param));
         number(&mut out, (*depends_on_order).into());
         out
     }
@@ -79,9 +94,19 @@ impl Summary {
         let sums: Vec<u64> = (0..reader.number()?).map(|_| reader.number().map(|n| n as u64)).collect::<Option<_>>()?;
         let sums = if sums.is_empty() { None } else { Some(Sums::of_words(&sums)?) };
         let grid_sums = (0..reader.number()?).map(|_| reader.number().map(|n| n as u64)).collect::<Option<_>>()?;
+        let grid_params = (0..reader.number()?).map(|_| reader.number()).collect::<Option<_>>()?;
         let depends_on_order = reader.flag()?;
-        let summary =
-            Summary { written, summed, gains_by_distinct, waits_for_grid, external, sums, grid_sums, depends_on_order };
+        let summary = Summary {
+            written,
+            summed,
+            gains_by_distinct,
+            waits_for_grid,
+            external,
+            sums,
+            grid_sums,
+            grid_params,
+            depends_on_order,
+        };
         reader.0.is_empty().then_some(summary)
     }
 }
@@ -99,7 +124,7 @@ mod tests {
             let module = ir::parse::parse_module(text).unwrap_or_else(|error| panic!("{error}"));
             let sums = Sums::of(&module.funcs[0]).filter(|_| external.is_none());
             let [gains_by_distinct, waits_for_grid, depends_on_order] = [true, false, true];
-            let grid_sums = vec![4, 12];
+            let (grid_sums, grid_params) = (vec![4, 12], vec![0]);
             let summary = Summary {
                 written,
                 summed,
@@ -108,6 +133,7 @@ mod tests {
                 external,
                 sums,
                 grid_sums,
+                grid_params,
                 depends_on_order,
             };
             let packed = summary.pack();

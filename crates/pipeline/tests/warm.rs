@@ -88,6 +88,7 @@ fn what_is_on_disk_is_what_the_optimizer_gives() {
         external: None,
         sums: None,
         grid_sums: Vec::new(),
+        grid_params: Vec::new(),
         depends_on_order: false,
     };
     assert_eq!(found[0], none);

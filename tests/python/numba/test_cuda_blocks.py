@@ -83,6 +83,23 @@ def test_a_warp_sums_by_shuffles():
     assert ballots.tolist() == [16, 16]
 
 
+def test_the_lane_within_a_branch():
+    @cuda.jit
+    def kernel(flags, out):
+        held = cuda.shared.array(64, dtype=np.int32)
+        i = cuda.threadIdx.x
+        if flags[i]:
+            held[i] = cuda.laneid + 1
+            held[i] += cuda.popc(cuda.lanemask_lt())
+        cuda.syncthreads()
+        out[i] = held[63 - i]
+
+    flags, out = np.ones(64, np.int32), np.zeros(64, np.int32)
+    kernel[1, 64](flags, out)
+    lanes = np.arange(64) % 32
+    assert out.tolist() == (2 * lanes + 1)[::-1].tolist()
+
+
 def test_barriers_count():
     @cuda.jit
     def kernel(out):

@@ -67,6 +67,56 @@ fn two_sums_of_which_one_is_behind_a_condition() {
     }
 }
 
+const COUNT: &str = "kernel @k(v0: array<f32, 1>, v1: array<i64, 1>, v2: array<TYPE, 1>) {
+      v3: i64 = tid 0
+      v4: f32 = load v0[v3]
+      v5: f32 = const 0.0
+      v6: bool = gt v4, v5
+      v7: i64 = const 0
+      if v6 {
+        v8: i64 = const 2
+        v9: i64 = atomic add v1[v7], v8
+        yield
+      } else {
+        yield
+      }
+      v10: TYPE = cast v4
+      v11: TYPE = atomic sub v2[v7], v10
+      return
+    }";
+
+#[test]
+fn integers_beside_floats() {
+    let text = COUNT.replace("TYPE", "f64");
+    let written = parse::parse_module(&text).unwrap_or_else(|error| panic!("{error}"));
+    let (n_positive, total) = (data().into_iter().filter(|&x| x > 0).count(), data().into_iter().sum::<i32>());
+    for (n_blocks, n_threads) in [(1, 32), (3, 64)] {
+        let module = summed(&written, 1, n_threads);
+        let part = |value: &dyn Fn(i32) -> i32| match n_blocks {
+            1 => vec![0],
+            _ => kept(n_blocks, n_threads as usize, value),
+        };
+        let (counts, parts) = (part(&|x| if x > 0 { 2 } else { 0 }), list(part(&|x| -x)));
+        let (data, zeros) = (list(data()), vec![0; n_blocks]);
+        let line = format!(
+            "@k({data}, [1], [5.0], {zeros:?}, {}, [0]) over blocks {n_blocks} of {n_threads} checked == \
+             ({data}, [{}], [{}.0], {counts:?}, {parts}, [0])",
+            list(zeros.clone()),
+            1 + 2 * n_positive,
+            5 - total
+        );
+        let run = Run::read(&module, &line).unwrap_or_else(|error| panic!("{line}: {error}"));
+        run.check(&module, &module).unwrap_or_else(|error| panic!("{line}: {error}\n{module}"));
+    }
+}
+
+#[test]
+fn integers_alone_stay_atomics() {
+    let text = COUNT.replace("TYPE", "i32");
+    let written = parse::parse_module(&text).unwrap_or_else(|error| panic!("{error}"));
+    assert!(transform::grid_sums(&written.funcs[0]).is_empty());
+}
+
 #[test]
 fn a_sum_that_nobody_reaches_stays() {
     let text = "kernel @k(v0: array<f32, 1>, v1: array<vec<f32, 2>, 1>) {

@@ -49,7 +49,7 @@ impl CudaReady {
         let device = self.code.kernel.device();
         let n_multiprocessors = device.properties.n_multiprocessors;
         let shape = &self.code.shape;
-        let sums = keeps_sums(&self.unit, self.order, words) == self.in_grid
+        let sums = keeps_sums(&self.unit, self.order, signature, words) == self.in_grid
             && (self.in_grid
                 || self.unit.summary().summed.is_empty()
                 || summed(&self.unit, signature, words, grid, device) == self.summed);
@@ -117,7 +117,7 @@ impl Prepared<'_, '_> {
         let layout = self.signature.layout(self.words, Reach::Cuda(ordinal));
         let has_few_threads = pipeline::has_few_threads(self.grid.n_threads, device.properties.n_multiprocessors);
         let unit = self.signature.variants.unit(self.kernel, &self.signature.types, key)?;
-        let in_grid = keeps_sums(&unit, key.options.order, self.words);
+        let in_grid = keeps_sums(&unit, key.options.order, self.signature, self.words);
         let summed = if in_grid { 0 } else { summed(&unit, self.signature, self.words, &self.grid, device) };
         let usual = CudaKey::usual(ordinal, layout);
         // Blocks that keep sums are as many as there is work for.

@@ -3,16 +3,24 @@
 use crate::launch::Grid;
 use crate::options::Order;
 use crate::pack::Signature;
+use crate::tape::Place;
 use pipeline::{GivenArray, Unit};
-use runtime::Sums;
 use runtime_cuda::Device;
 
 /// Whether blocks keep what all threads of the launch add up, until the last of them is done.
-pub(crate) fn keeps_sums(unit: &Unit, order: Order, words: &[u64]) -> bool {
-    // SAFETY: the arguments were packed for this kernel.
-    let are_apart = |sums: &Sums| unsafe { sums.are_apart(words.as_ptr().cast()) };
-    let summary = unit.summary();
-    order != Order::Free && !summary.grid_sums.is_empty() && summary.sums.as_ref().is_some_and(are_apart)
+pub(crate) fn keeps_sums(unit: &Unit, order: Order, signature: &Signature, words: &[u64]) -> bool {
+    let (summary, places) = (unit.summary(), signature.places());
+    if order == Order::Free || summary.grid_sums.is_empty() {
+        return false;
+    }
+    let is_summed = |place: &Place| summary.grid_params.contains(&place.param);
+    let is_apart = |one: &Place| {
+        one.span(words).is_none_or(|one| {
+            let others = places.iter().filter(|other| !is_summed(other)).filter_map(|other| other.span(words));
+            others.into_iter().all(|other| one.hi <= other.lo || other.hi <= one.lo)
+        })
+    };
+    places.iter().filter(|place| is_summed(place)).all(is_apart)
 }
 
 /// A bit each, by number of the parameter.
@@ -24,7 +32,7 @@ pub(crate) fn summed(unit: &Unit, signature: &Signature, words: &[u64], grid: &G
     {
         return 0;
     }
-    let given = |place: &crate::tape::Place| {
+    let given = |place: &Place| {
         let extents = &words[place.word + 1..][..place.rank];
         let n_elements = extents.iter().try_fold(1i64, |n, &extent| n.checked_mul(extent as i64)).unwrap_or(i64::MAX);
         let bytes = place.span(words).map_or(0..0, |span| span.lo..span.hi);

@@ -252,6 +252,11 @@ impl Fission<'_> {
         let outer = self.segment.as_mut().map(|segment| std::mem::replace(&mut segment.body, copy));
         for &id in &old.region(region).insts {
             let inst = old.inst(id);
+            if inst.op == Op::LaneId {
+                let (lane, again) = (inst.result(), self.again(inst.result()));
+                self.define(lane, again);
+                continue;
+            }
             let inst = if let (Some(Home::Block), true) =
                 (inst.results.first().map(|&v| self.plan.home(v)), inst.op == Op::SharedArray)
             {

@@ -44,10 +44,15 @@ struct GridSum {
     kept: Value,
 }
 
-/// The types of the elements that each block keeps, one of each sum; none where blocks cannot add up the kernel's sums so.
+/// The types of the elements that each block keeps, one of each sum; none where blocks cannot add up the kernel's sums so,
+/// and where there are sums of integers alone, which are the same in any order.
 pub fn grid_sums(func: &Function) -> Vec<Type> {
-    let sums = LaunchSums::of(func);
+    let sums = LaunchSums::of_numbers(func);
     if sums.sums.is_empty() || !super::may_sum(func) {
+        return Vec::new();
+    }
+    let is_exact = sums.sums.iter().flat_map(|sum| &sum.leaves).all(|(_, scalar)| scalar.is_int());
+    if is_exact {
         return Vec::new();
     }
     let sites = sites(func, &sums);
@@ -68,7 +73,7 @@ pub fn sum_in_grid(func: &mut Function, rank: u32, n_threads: u32) -> Option<u32
     }
     let insts = all(func, func.body, |_| true);
     let n_at_a_time = at_a_time(func, &insts);
-    let sites = sites(func, &LaunchSums::of(func));
+    let sites = sites(func, &LaunchSums::of_numbers(func));
     let thread = func.add_inst(Op::ThreadIndex, &[], Attr::Index(0), &[], &[Type::i64()], Span::NONE);
     let mut first = vec![thread];
     let mut sums = Vec::new();
@@ -200,7 +205,7 @@ impl Grid<'_> {
         self.emit.b.ret(&[]);
     }
 
-    /// -0 in the thread's own number: it changes no sum.
+    /// -0, or an integer's 0, in the thread's own number: it changes no sum.
     fn start(&mut self, sums: &[GridSum]) {
         for sum in sums {
             let none = none(&mut self.emit, sum.ty);
@@ -315,7 +320,8 @@ impl Grid<'_> {
 }
 
 fn none(emit: &mut Emit<'_>, ty: Type) -> Value {
-    let none = emit.b.float(ty.element().unwrap_or(Scalar::F32), -0.0);
+    let scalar = ty.element().unwrap_or(Scalar::F32);
+    let none = if scalar.is_int() { emit.b.int(scalar, 0) } else { emit.b.float(scalar, -0.0) };
     if ty.is_composite() { emit.b.splat(ty, none) } else { none }
 }
 
