@@ -28,6 +28,21 @@ NAMES = {
     "shadow": "rays and 128 spheres, first hit",
     "tridiagonal": "tridiagonal systems of 32 unknowns",
     "convolution": "convolution 5x5, clamped, 2048²",
+    "wave": "waves over a flat index, 2048²",
+    "red_black": "red-black relaxation in place, 2048²",
+    "bilateral": "bilateral filter 5x5, 1024²",
+    "life": "game of life, edges meet, uint8, 2048²",
+    "nearest": "nearest of 16 centers in 8 dimensions, 2·10^5",
+    "collide": "first overlap of 8192 boxes",
+    "solve4": "4x4 systems by elimination, 5·10^5",
+    "march": "sphere tracing, 1024²",
+    "prefix": "running sums of rows of 16, 2·10^5",
+    "pcg": "16 rounds of PCG hashing, 10^6",
+    "butterfly": "stage of a Fourier transform, 2^20",
+    "resize": "image of 3 bytes a pixel doubled, 2048²",
+    "threshold": "contrast of bytes, 2048²",
+    "gray": "colors to gray, bytes, 2048²",
+    "darts": "64 pairs of random numbers, 10^5",
 }
 COLUMNS = ["C", "C by hand", "C fast math", "Gridstride", "Gridstride fast math", "Warp", "Numba", "Taichi", "NumPy"]
 HEADINGS = {"Gridstride": "here", "Gridstride fast math": "here, fast math", "C fast math": "C, fast math"}
