@@ -104,17 +104,17 @@ impl Launch {
         Ok(Launch::new(recorded.get().read()?.copied(recorded.py())))
     }
 
-    /// Runs it, on `stream` if one is given.
-    #[pyo3(signature = (order, stream=None))]
+    /// Runs it, on `stream` if one is given; in the order of its options where none is.
+    #[pyo3(signature = (order=None, stream=None))]
     fn launch<'py>(
         &self,
         py: Python<'py>,
-        order: &Bound<'py, PyAny>,
+        order: Option<&Bound<'py, PyAny>>,
         stream: Option<&Bound<'py, CudaStream>>,
     ) -> PyResult<()> {
         guarded(|| {
-            let order = Order::read(order)?;
             let recording = self.read()?;
+            let order = order.map_or(Ok(recording.compile.order), Order::read)?;
             let held = || (recording.args.iter().map(|arg| arg.clone_ref(py)).collect(), recording.args.len());
             let job = Prepared {
                 kernel: recording.kernel.bind(py),
