@@ -56,6 +56,9 @@ class Function(_native.Function):
         adopt(self, pyfunc)
         return self
 
+    def __reduce__(self) -> str:
+        return self.func.__qualname__  # as Python's functions, by module and name: pickled, and copied as itself
+
     @property
     def adj(self) -> _adj.Adj:
         """What it was made from."""

@@ -92,6 +92,9 @@ class Kernel(_native.Kernel):
         self.module.kernels[self.key] = self
         return self
 
+    def __reduce__(self) -> str:
+        return self.func.__qualname__  # as Python's functions, by module and name: pickled, and copied as itself
+
     @property
     def overloads(self) -> dict[str, Kernel]:
         """Instances of a generic kernel by their types: those of `wp.overload`, and one for each launch's types."""

@@ -1,6 +1,8 @@
 """Kernels, functions and modules as objects, before anything is compiled."""
 
+import copy
 import importlib
+import pickle
 import sys
 from typing import Any
 
@@ -34,6 +36,11 @@ def twice(x: float):
 @wp.func
 def twice(x: int):  # noqa: F811
     return x * 2
+
+
+@wp.func
+def single(x: float):
+    return x
 
 
 def test_kernels_look_like_their_function():
@@ -314,3 +321,16 @@ def test_arrays_within_reach():
         wp.can_access(cpu, cpu)
     with pytest.raises(TypeError, match="concrete Warp array"):
         wp.can_access(cpu, wp.array[float])
+
+
+def test_kernels_and_functions_are_pickled_by_name():
+    for one in (plain, with_options, generic, single):
+        assert pickle.loads(pickle.dumps(one)) is one
+        assert copy.deepcopy([one])[0] is one
+
+    @wp.kernel
+    def inner(a: wp.array(dtype=float)):
+        a[wp.tid()] = 1.0
+
+    with pytest.raises((pickle.PicklingError, AttributeError), match="inner"):
+        pickle.dumps(inner)
