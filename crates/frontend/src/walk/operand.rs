@@ -156,6 +156,8 @@ impl Lower<'_, '_> {
         let mut report = self.report("type-mismatch", span, format!("expected `{}`, found {found}", self.name_of(to)));
         if let Some(scalar) = help {
             report = report.help(format!("convert it: `{}(…)`", self.name_of(Type::scalar(scalar))));
+        } else if matches!(operand, Operand::Tuple(_)) && to.is_composite() {
+            report = report.help(format!("a tuple is no vector: write `{}(…)`", self.name_of(to)));
         }
         Err(self.emit(report))
     }

@@ -110,3 +110,22 @@ fn methods_of_lists_and_functions_of_the_host() {
        = help: write a loop, or compute it before the launch
     ");
 }
+
+#[test]
+fn tuples_for_vectors_and_named_arguments_of_print() {
+    assert_snapshot!(errors("a: wp.array(dtype=wp.vec2)", "a[0] = (1.0, 2.0)\nprint(a[0], sep='')"), @r"
+    error[type-mismatch]: expected `vec2`, found `(float32, float32)`
+      --> t.py:2:12
+       |
+    2  |     a[0] = (1.0, 2.0)
+       |            ^^^^^^^^^^
+       = help: a tuple is no vector: write `vec2(…)`
+
+    error[argument-name]: `print` has no argument `sep`
+      --> t.py:3:21
+       |
+    3  |     print(a[0], sep='')
+       |                     ^^
+       = help: its arguments have no names
+    ");
+}

@@ -87,7 +87,11 @@ impl Lower<'_, '_> {
             let arg = Arg { operand, span: spans.next().unwrap_or(span) };
             let Some(i) = names.iter().position(|param| *param == key) else {
                 let report = self.report("argument-name", arg.span, format!("`{name}` has no argument `{key}`"));
-                return Err(self.emit(report.help(format!("its arguments: {}", quoted(&names)))));
+                let help = match names.is_empty() {
+                    true => "its arguments have no names".to_owned(),
+                    false => format!("its arguments: {}", quoted(&names)),
+                };
+                return Err(self.emit(report.help(help)));
             };
             if call.named[i].is_some() {
                 return Err(self.error(
