@@ -69,7 +69,7 @@ optimization_level: int | None = None
 default_grid_stride: bool = True
 
 enable_cpu_blocks: bool = False
-"""`block_dim` of a launch on the CPU is what `wp.block_dim()` gives in its kernel; else that is 1."""
+"""A block of a launch on the CPU has `block_dim` threads, which share tiles; else it is one thread."""
 
 # Kept for compatibility: no meaning on this device, or not built yet.
 block_dim: int = 256

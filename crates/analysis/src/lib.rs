@@ -13,5 +13,6 @@ pub use access::{Access, classify};
 pub use launch_sums::{LaunchSum, LaunchSums};
 pub use roots::{Aliases, Root, leaf_roots, roots};
 pub use uniformity::{
-    Division, Divisor, Lanes, OwnArrays, Uniformity, block_uniformity, has_each, uniformity, uniformity_in_rows,
+    Division, Divisor, Lanes, OwnArrays, Uniformity, block_uniformity, has_each, shares_tiles, uniformity,
+    uniformity_in_rows,
 };

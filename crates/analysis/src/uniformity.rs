@@ -21,7 +21,7 @@ mod lattice;
 mod own;
 mod rows;
 
-pub use each::has_each;
+pub use each::{has_each, shares_tiles};
 use each::{shared_root, stored};
 use ir::{Function, FunctionKind, Inst, InstId, Op, PathElem, RegionId, Scalar, Value};
 use lattice::{meet, scaled, sum};

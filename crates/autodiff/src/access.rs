@@ -10,7 +10,7 @@
 use crate::memory::{Root, element, roots};
 use crate::sweep::Sweep;
 use crate::tangent::{components, has_arrays, has_floats, zero};
-use ir::{AtomicOp, Attr, Builder, Inst, Op, PathElem, Type, TypeKind, Value, ValueDef};
+use ir::{AtomicOp, Attr, Builder, Inst, InstId, Op, PathElem, Type, TypeKind, Value, ValueDef};
 
 /// A place in an array: indices, and the path to a piece of the element.
 #[derive(Clone, Debug)]
@@ -88,7 +88,7 @@ impl Place {
 }
 
 impl Sweep<'_> {
-    pub(crate) fn reverse_access(&mut self, inst: &Inst) {
+    pub(crate) fn reverse_access(&mut self, id: InstId, inst: &Inst) {
         let elem = element(self.primal, inst.operands[0]);
         let Some((ty, _)) = ir::path::walk(elem, inst.path()) else { return };
         let d_result = inst.results.first().and_then(|v| self.adjoints[v.index()].take());
@@ -119,8 +119,11 @@ impl Sweep<'_> {
                 }
             }
             (Op::Store, _) => {
-                let d = place.load(&mut self.b);
-                place.clear(&mut self.b);
+                let d = self.in_first_thread(id, ty, |sweep| {
+                    let d = place.load(&mut sweep.b);
+                    place.clear(&mut sweep.b);
+                    d
+                });
                 self.accumulate(access.rest[0], d);
             }
             (Op::Atomic, &Attr::Atomic(op, _)) => {

@@ -236,7 +236,7 @@ fn flows<'f>(func: &Function, inst: &'f Inst) -> &'f [Value] {
         Op::TileMap | Op::TileReduce | Op::TileScan | Op::TileMatMul => &inst.operands,
         Op::TileFill | Op::TileOfThreads | Op::TileOfThread => &inst.operands,
         Op::TileView | Op::TileGet => &inst.operands[..1],
-        Op::TilePut | Op::TileScatter | Op::TileSet => &inst.operands[..2],
+        Op::TilePut | Op::TileScatter | Op::TileSet | Op::TileUpdate => &inst.operands[..2],
         Op::Bitcast | Op::Cast | Op::Call => &inst.operands,
         Op::Construct | Op::Splat | Op::Extract | Op::Insert | Op::Dot | Op::MatMul | Op::Transpose => &inst.operands,
         Op::And | Op::Or | Op::Xor | Op::Not | Op::Shl | Op::Shr | Op::MulHigh => &inst.operands,

@@ -99,7 +99,7 @@ pub fn reverse(module: &Module, custom: &[CustomGradient], request: &Request) ->
     let aliases = Aliases { params_overlap: request.overlap };
     let volatile = Volatile::of(&primal, aliases, &customs);
     let activity = Activity::of(&primal, &request.wanted);
-    let maps = Maps::of(&mut module, custom, &primal, &activity)?;
+    let maps = Maps::of(&mut module, custom, &primal, &activity, request.rank)?;
     let whole = Whole { module, primal, aliases, volatile, activity, customs, maps, rank: request.rank };
     let types: Vec<Type> = whole.primal.params.iter().map(|param| param.ty).collect();
     let adjoints = adjoint_params(&types);

@@ -39,7 +39,7 @@ pub fn differentiate(
     let volatile = Volatile::of(&primal, aliases, &customs);
     let wanted: Vec<bool> = primal.params.iter().map(|param| is_wanted(param.ty)).collect();
     let activity = Activity::of(&primal, &wanted);
-    let maps = Maps::of(&mut module, custom, &primal, &activity)?;
+    let maps = Maps::of(&mut module, custom, &primal, &activity, 0)?;
     let whole = Whole { module, primal, aliases, volatile, activity, customs, maps, rank: 0 };
     let Swept { mut func, mut refused, tapes, .. } = whole.sweep_function(name, &wanted, false);
     whole.used_tapes(&mut func, &tapes, &mut refused);
@@ -65,7 +65,7 @@ pub(crate) fn adjoint_of_param(
     if !activity.is_active(primal.region(primal.body).params[param]) {
         return Ok(None);
     }
-    let maps = Maps::of(&mut module, custom, &primal, &activity)?;
+    let maps = Maps::of(&mut module, custom, &primal, &activity, 0)?;
     let whole = Whole { module, primal, aliases, volatile, activity, customs, maps, rank: 0 };
     let Swept { mut func, mut refused, tapes, .. } = whole.sweep_function(name, &wanted, true);
     whole.used_tapes(&mut func, &tapes, &mut refused);

@@ -47,6 +47,7 @@ mod structure;
 mod sweep;
 mod tangent;
 mod tape;
+mod threads;
 mod tiles;
 mod trips;
 

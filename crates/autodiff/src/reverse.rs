@@ -40,7 +40,7 @@ impl Sweep<'_> {
                 }
                 if inst.op == Op::If { self.reverse_if(id) } else { self.reverse_loop(id) }
             }
-            Op::Load | Op::Store | Op::Atomic | Op::AtomicCas => self.reverse_access(inst),
+            Op::Load | Op::Store | Op::Atomic | Op::AtomicCas => self.reverse_access(id, inst),
             op if op.is_over_tiles() && matches!(op.effect(), Effect::Read | Effect::Write) => {
                 self.reverse_tile_access(inst);
             }
@@ -48,7 +48,7 @@ impl Sweep<'_> {
             _ => {
                 let Some(&result) = inst.results.first() else { return };
                 let Some(d) = self.adjoints[result.index()].take() else { return };
-                self.reverse_value(inst, d);
+                self.reverse_value(id, inst, d);
             }
         }
     }
@@ -77,7 +77,7 @@ impl Sweep<'_> {
         self.adjoints[value.index()] = Some(sum);
     }
 
-    fn reverse_value(&mut self, inst: &Inst, d: Value) {
+    fn reverse_value(&mut self, id: InstId, inst: &Inst, d: Value) {
         match rule(inst.op) {
             Some(Rule::Flat) => {}
             Some(Rule::Whole(row)) => {
@@ -90,7 +90,7 @@ impl Sweep<'_> {
                 }
             }
             Some(Rule::Scalar(row)) => self.reverse_scalars(inst, row, d),
-            None if inst.op.is_over_tiles() => self.reverse_tile(inst, d),
+            None if inst.op.is_over_tiles() => self.reverse_tile(id, inst, d),
             None => self.reverse_linear(inst, d),
         }
     }

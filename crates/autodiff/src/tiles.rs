@@ -16,10 +16,11 @@ use crate::activity::Activity;
 use crate::function::adjoint_of_param;
 use crate::sweep::Sweep;
 use crate::tangent::{add, has_arrays, has_floats, row_major, zero};
+use crate::threads::Threads;
 use diagnostics::Diagnostic;
 use ir::{
-    AtomicOp, Attr, Builder, CustomGradient, FuncRef, Function, FunctionKind, Inst, Module, Op, Param, Scalar, Type,
-    Value,
+    AtomicOp, Attr, Builder, CustomGradient, FuncRef, Function, FunctionKind, Inst, InstId, Module, Op, Param, Scalar,
+    Type, Value,
 };
 use std::collections::HashMap;
 
@@ -32,6 +33,7 @@ pub(crate) struct Maps {
     sums: HashMap<Type, FuncRef>,
     /// Functions that only add their two parameters.
     adders: Vec<FuncRef>,
+    pub(crate) threads: Threads,
     /// The functions of the module that adjoint kernels may name.
     funcs: Vec<Function>,
 }
@@ -43,12 +45,13 @@ impl Maps {
         custom: &[CustomGradient],
         primal: &Function,
         activity: &Activity,
+        rank: u32,
     ) -> Result<Maps, Vec<Diagnostic>> {
         let mut maps = Maps::default();
         let listed = primal.regions.iter().flat_map(|region| &region.insts).map(|&id| primal.inst(id));
         let over_tiles: Vec<&Inst> = listed.filter(|inst| inst.op.is_over_tiles()).collect();
-        if module.block_dim > 1 {
-            refuse_numbers_of_all_threads(primal, activity, &over_tiles)?;
+        if module.block_dim > 1 && !over_tiles.is_empty() {
+            maps.threads = Threads::of(primal, module.block_dim, rank);
         }
         for inst in &over_tiles {
             maps.add_sums(module, primal, inst);
@@ -89,6 +92,9 @@ impl Maps {
         let mut types: Vec<Type> = match inst.op {
             Op::TileFill => inst.operands.iter().map(|&v| primal.ty(v)).collect(),
             Op::TileMap => inst.operands.iter().map(|&v| primal.ty(v)).filter(|ty| ty.as_tile().is_none()).collect(),
+            Op::TileGet | Op::TileReduce if self.threads.n > 0 => {
+                inst.results.iter().map(|&v| primal.ty(v)).filter(|ty| ty.as_tile().is_none()).collect()
+            }
             _ => Vec::new(),
         };
         types.retain(|&ty| has_floats(ty) && !has_arrays(ty));
@@ -120,35 +126,6 @@ impl Maps {
     }
 }
 
-/// Refuses numbers that go between tiles and what every thread of a block does by itself: each thread would add the
-/// derivative once more.
-fn refuse_numbers_of_all_threads(
-    primal: &Function,
-    activity: &Activity,
-    over_tiles: &[&Inst],
-) -> Result<(), Vec<Diagnostic>> {
-    let is_number = |&value: &Value| primal.ty(value).as_tile().is_none() && activity.is_active(value);
-    let is_of_tiles = |value: Value| match primal.def(value) {
-        ir::ValueDef::Result(id, _) => primal.inst(id).op.is_over_tiles(),
-        _ => false,
-    };
-    let is_used_apart =
-        |value: &Value| primal.insts.iter().any(|inst| !inst.op.is_over_tiles() && inst.operands.contains(value));
-    let is_mixed = |inst: &&&Inst| match inst.op {
-        Op::TileFill | Op::TileSet | Op::TileMap => {
-            inst.operands.iter().filter(|value| is_number(value)).any(|&value| !is_of_tiles(value))
-        }
-        Op::TileGet | Op::TileReduce => inst.results.iter().filter(|value| is_number(value)).any(is_used_apart),
-        _ => false,
-    };
-    let message = "the gradient of a number that goes from a block's threads to a tile, or back, is not known where a \
-                   block has several threads";
-    let help = "load and store it as a tile of one element";
-    let refuse = |inst: &&Inst| Diagnostic::new("no-gradient", inst.span, message).help(help);
-    let refused: Vec<Diagnostic> = over_tiles.iter().filter(is_mixed).map(refuse).collect();
-    if refused.is_empty() { Ok(()) } else { Err(refused) }
-}
-
 fn push(module: &mut Module, func: Function) -> FuncRef {
     module.funcs.push(func);
     FuncRef(module.funcs.len() as u32 - 1)
@@ -166,11 +143,13 @@ fn is_adder(func: &Function) -> bool {
 }
 
 impl Sweep<'_> {
-    pub(crate) fn reverse_tile(&mut self, inst: &Inst, d: Value) {
+    pub(crate) fn reverse_tile(&mut self, id: InstId, inst: &Inst, d: Value) {
         match inst.op {
+            Op::TileGet | Op::TileReduce if self.refuse_parted(id, inst) => {}
             Op::TileMap => self.reverse_map(inst, d),
             Op::TileFill if self.activity.is_active(inst.operands[0]) => {
                 let d = self.sum(d);
+                let d = self.of_first_thread(d);
                 self.accumulate(inst.operands[0], d);
             }
             Op::TileReduce => self.reverse_reduce(inst, d),
@@ -198,6 +177,10 @@ impl Sweep<'_> {
             }
             Op::TileGet => {
                 let at = self.value(inst.operands[1]);
+                if self.add_apart(id, inst.operands[0], at, d) {
+                    return;
+                }
+                let d = self.of_all_threads(d);
                 let one = Type::tile(self.b.ty(d), vec![1]);
                 let part = self.b.push1(Op::TileFill, &[d], Attr::None, one);
                 self.scatter(inst.operands[0], part, at, Attr::Extents([1].into()));
@@ -206,10 +189,22 @@ impl Sweep<'_> {
                 let at = self.value(inst.operands[2]);
                 let (elem, ty) = (self.primal.ty(inst.operands[1]), self.b.ty(d));
                 let part = self.b.push1(Op::TileGet, &[d, at], Attr::None, elem);
+                let part = self.of_first_where_alike(id, part);
                 self.accumulate(inst.operands[1], part);
                 let nothing = zero(&mut self.b, elem);
                 let rest = self.b.push1(Op::TileSet, &[d, nothing, at], Attr::None, ty);
                 self.accumulate(inst.operands[0], rest);
+            }
+            Op::TileUpdate => {
+                let at = self.value(inst.operands[2]);
+                let elem = self.primal.ty(inst.operands[1]);
+                let part = self.b.push1(Op::TileGet, &[d, at], Attr::None, elem);
+                let part = match inst.attr {
+                    Attr::Atomic(AtomicOp::Sub, _) => self.b.unary(Op::Neg, part),
+                    _ => part,
+                };
+                self.accumulate(inst.operands[1], part);
+                self.accumulate(inst.operands[0], d);
             }
             Op::TileMatMul => self.reverse_product(inst, d),
             Op::TileOfThreads => {
@@ -238,7 +233,7 @@ impl Sweep<'_> {
         self.adjoints[tile.index()] = Some(sum);
     }
 
-    fn sum(&mut self, tile: Value) -> Value {
+    pub(crate) fn sum(&mut self, tile: Value) -> Value {
         let (elem, _) = self.b.ty(tile).as_tile().unwrap_or((Type::f32(), &[]));
         let Some(&func) = self.maps.sums.get(&elem) else { panic!("no sum of {elem}") };
         self.b.push1(Op::TileReduce, &[tile], Attr::Func(func), elem)
@@ -257,7 +252,13 @@ impl Sweep<'_> {
             let elem = ty.as_tile().map_or(ty, |(elem, _)| elem);
             let made = Type::tile(elem, extents.to_vec());
             let part = self.b.push1(Op::TileMap, &operands, Attr::Func(adjoint), made);
-            let part = if ty.as_tile().is_some() { part } else { self.sum(part) };
+            let part = match ty.as_tile() {
+                Some(_) => part,
+                None => {
+                    let sum = self.sum(part);
+                    self.of_first_thread(sum)
+                }
+            };
             self.accumulate(operand, part);
         }
     }
@@ -275,7 +276,10 @@ impl Sweep<'_> {
         }
         let ty = self.primal.ty(tile);
         let spread = match self.b.ty(d).as_tile() {
-            None => self.b.push1(Op::TileFill, &[d], Attr::None, ty),
+            None => {
+                let d = self.of_all_threads(d);
+                self.b.push1(Op::TileFill, &[d], Attr::None, ty)
+            }
             Some((_, rows)) => {
                 let start = self.b.int(Scalar::I64, 0);
                 let strides = [&row_major(rows)[..], &[0]].concat();

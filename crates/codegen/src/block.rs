@@ -28,11 +28,13 @@ use inkwell::values::{IntValue, PhiValue, PointerValue};
 use inkwell::{AtomicOrdering, IntPredicate as Is};
 use ir::op::Effect;
 use ir::{Attr, Function, Inst, InstId, Op, Value};
+use shape::Shape;
 use smallvec::SmallVec;
 
 /// Threads that `thread_slots` has elements for besides those of the block.
 const SPARE: u64 = 64;
 
+mod shape;
 mod threads;
 
 /// What a block program knows while it runs.
@@ -47,6 +49,7 @@ pub(crate) struct Block<'c> {
     /// The `threads` that run as gangs.
     wide: Vec<InstId>,
     has_checks: bool,
+    launch: Launch,
 }
 
 /// The block's memory: what threads keep, then shared arrays, then dynamic shared memory.
@@ -142,15 +145,27 @@ pub(crate) struct Shell<'c> {
     count: PhiValue<'c>,
     exit: BasicBlock<'c>,
     start: BasicBlock<'c>,
+    launch: Launch,
+}
+
+/// What a program is launched over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Launch {
+    Blocks,
+    /// Threads, in blocks of `n` along rows of the launch.
+    Threads {
+        rank: u32,
+        n: u32,
+    },
 }
 
 impl<'c> Shell<'c> {
-    pub(crate) fn new(lowering: &Lowering<'c, '_>) -> Result<Shell<'c>> {
+    pub(crate) fn new(lowering: &Lowering<'c, '_>, launch: Launch) -> Result<Shell<'c>> {
         let [start, arguments, head, end, exit] = [(); 5].map(|()| lowering.block());
         let b = lowering.ctx.create_builder();
         b.position_at_end(head);
         let count = b.build_phi(lowering.ctx.i64_type(), "block")?;
-        Ok(Shell { arguments, head, end, count, exit, start })
+        Ok(Shell { arguments, head, end, count, exit, start, launch })
     }
 }
 
@@ -165,15 +180,14 @@ impl<'c> Lowering<'c, '_> {
         let [args, bounds, begin, end, _] = self.function.get_params()[..] else {
             return Err(Error::Invalid("an entry point takes five arguments".into()));
         };
-        let (begin, end) = (begin.into_int_value(), end.into_int_value());
+        let range = [begin.into_int_value(), end.into_int_value()];
         self.builder.position_at_end(shell.start);
         let bounds = bounds.into_pointer_value();
-        let mut words = Vec::new();
-        for at in 0..7 {
-            let ptr = self.at_byte(bounds, 8 * at)?;
-            words.push(self.builder.build_load(self.ctx.i64_type(), ptr, "")?.into_int_value());
-        }
-        let memory = self.block_memory([words[3], words[4], words[5]], words[6])?;
+        let Shape { grid, block, n_dynamic, begin, end, row } = match shell.launch {
+            Launch::Blocks => self.shape_of_blocks(bounds, range)?,
+            Launch::Threads { rank, n } => self.shape_of_threads(bounds, range, rank as usize, n)?,
+        };
+        let memory = self.block_memory(block, n_dynamic)?;
         let has_any = self.builder.build_int_compare(Is::SLT, begin, end, "")?;
         self.builder.build_conditional_branch(has_any, shell.arguments, shell.exit)?;
         self.builder.position_at_end(shell.arguments);
@@ -184,20 +198,24 @@ impl<'c> Lowering<'c, '_> {
 
         self.builder.position_at_end(shell.head);
         let number = shell.count.as_basic_value().into_int_value();
-        let grid = [words[0], words[1], words[2]];
         let x = self.builder.build_int_unsigned_rem(number, grid[0], "")?;
-        let row = self.builder.build_int_unsigned_div(number, grid[0], "")?;
-        let y = self.builder.build_int_unsigned_rem(row, grid[1], "")?;
-        let z = self.builder.build_int_unsigned_div(row, grid[1], "")?;
+        let line = self.builder.build_int_unsigned_div(number, grid[0], "")?;
+        let y = self.builder.build_int_unsigned_rem(line, grid[1], "")?;
+        let z = self.builder.build_int_unsigned_div(line, grid[1], "")?;
+        let mut extents = block;
+        if let Some(row) = row {
+            extents[0] = self.threads_left(block[0], row, x)?;
+        }
         let gang = Gang::new(self.func, plan.width, plan.uniformity);
         self.block = Some(Box::new(Block {
             index: [x, y, z],
-            extents: [words[3], words[4], words[5]],
+            extents,
             grid,
             memory,
             gang: Some(Box::new(gang)),
             wide: plan.wide,
             has_checks: self.func.insts.iter().any(|inst| inst.op.effect() == Effect::Check),
+            launch: shell.launch,
         }));
         self.thread.index[0] = number;
         self.region(self.func.body)?;
@@ -240,6 +258,25 @@ impl<'c> Lowering<'c, '_> {
         let base = b.build_call(function, &[all.into()], "")?.try_as_basic_value().unwrap_basic().into_pointer_value();
         let (at_shared, at_dynamic) = (self.moved(base, kept)?, self.moved(base, fixed)?);
         Ok(Memory { slots: base, n_padded, shared: at_shared, dynamic: at_dynamic, n_dynamic })
+    }
+
+    /// The index of the thread at hand in the launch, as reports have it.
+    pub(crate) fn reported_index(&self) -> Result<[IntValue<'c>; 4]> {
+        let mut index = self.thread.index;
+        let Some(Block { launch: Launch::Threads { rank, n }, index: block, .. }) = self.block.as_deref() else {
+            return Ok(index);
+        };
+        let (b, last) = (&self.builder, *rank as usize - 1);
+        let mut line = block[1];
+        let thread = index[1];
+        index.fill(self.i64(0));
+        index[last] = b.build_int_add(b.build_int_mul(block[0], self.i64((*n).into()), "")?, thread, "")?;
+        for dim in (0..last).rev() {
+            let extent = self.thread.extents[dim];
+            index[dim] = if dim == 0 { line } else { b.build_int_unsigned_rem(line, extent, "")? };
+            line = b.build_int_unsigned_div(line, extent, "")?;
+        }
+        Ok(index)
     }
 
     /// Whether a check failed anywhere in the launch; nothing where the program has no checks.

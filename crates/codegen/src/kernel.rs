@@ -3,7 +3,7 @@
 //!
 //! In: an optimized kernel. Out: a function that runs a range of a launch's threads, by the [`Plan`] made for it.
 
-use crate::block::{Plan as ProgramPlan, Shell};
+use crate::block::{Launch, Plan as ProgramPlan, Shell};
 use crate::each::Each;
 use crate::entry::{Bodies, Entry, load_arguments, load_extents};
 use crate::gang::is_long;
@@ -17,7 +17,7 @@ use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::context::Context;
 use inkwell::module::{Linkage, Module as LlvmModule};
 use inkwell::values::{BasicMetadataValueEnum, FunctionValue};
-use ir::{AtomicOp, Function, FunctionKind, Module, Op};
+use ir::{AtomicOp, Function, FunctionKind, Module};
 use runtime::Sites;
 
 /// Arrays that are summed up on the stack at a time.
@@ -54,8 +54,7 @@ impl<'c, 'm> Kernel<'c, 'm> {
         if self.func.kind == FunctionKind::BlockProgram {
             return self.programs(function);
         }
-        let is_tiled = |op: Op| matches!(op, Op::Each | Op::SharedArray | Op::ThreadIndex);
-        if self.func.regions.iter().flat_map(|region| &region.insts).any(|&id| is_tiled(self.func.inst(id).op)) {
+        if analysis::shares_tiles(self.func) {
             return self.tiled(function);
         }
         let usual = plan(self.func, self.options).ok();
@@ -69,12 +68,24 @@ impl<'c, 'm> Kernel<'c, 'm> {
 
     fn programs(&self, function: FunctionValue<'c>) -> Result<Passes> {
         let usual = program_plan(self.func, self.options);
+        if self.launch() != Launch::Blocks {
+            return self.program(function, self.func, usual);
+        }
         let Some((func, plan, conditions)) = program_plan_in_rows(self.func, self.options, &usual) else {
             return self.program(function, self.func, usual);
         };
         let [special, others] = self.choose(function, &func, &conditions)?;
         self.program(others, self.func, usual)?;
         self.program(special, &func, plan)
+    }
+
+    /// What a program is launched over. Threads of a block are said where a launch is over threads: these hold tiles
+    /// together.
+    fn launch(&self) -> Launch {
+        match self.module.block_dim {
+            0 | 1 => Launch::Blocks,
+            n => Launch::Threads { rank: self.options.rank, n },
+        }
     }
 
     /// A function like the entry point that only it calls.
@@ -194,7 +205,7 @@ impl<'c, 'm> Kernel<'c, 'm> {
         let thread =
             Thread { index, narrow, extents, end: allocas, fault: fault.into_pointer_value(), row_in_chunk: zero };
         let mut lowering = self.lowering(func, function, allocas, thread);
-        let shell = Shell::new(&lowering)?;
+        let shell = Shell::new(&lowering, self.launch())?;
         lowering.thread.end = shell.end;
         let contiguous = self.options.contiguous;
         lowering.program(&shell, plan, |lowering, args| load_arguments(lowering, func, args, contiguous))?;
@@ -204,11 +215,6 @@ impl<'c, 'm> Kernel<'c, 'm> {
     /// A kernel over tiles, whose lanes are the tiles' elements.
     fn tiled(&self, function: FunctionValue<'c>) -> Result<Passes> {
         let Kernel { ctx, llvm, func, options, .. } = *self;
-        if self.module.block_dim > 1 {
-            let text = "tiles of several threads a block are for GPUs: on the CPU a block is one thread, \
-                        so leave `enable_cpu_blocks` off";
-            return Err(Error::Unsupported(text.into()));
-        }
         let entry = Entry::new(ctx, llvm, function, self.rank(), Bodies::Threads, None)?;
         let mut lowering = self.body(func, function, &entry, entry.thread.clone());
         let uniformity = analysis::uniformity(func, options.rank.saturating_sub(1));

@@ -250,7 +250,7 @@ ops! {
     OnHost "on_host" Rule::Own, None, Pure, "Whether the kernel runs on a CPU or in the interpreter, not on a GPU. It chooses between two ways to the same results.";
 
     Tid "tid" Rule::Own, Index, Pure, "Index of this thread along a dimension of the launch, i64, below 2^31 - 1. Kernels only.";
-    LaunchExtent "launch_extent" Rule::Own, Index, Pure, "Threads along a dimension of the launch, i64, below 2^31. Kernels only.";
+    LaunchExtent "launch_extent" Rule::Own, Index, Pure, "Threads along a dimension of the launch, i64, below 2^31. Kernels only, and block kernels that are made from one.";
 
     ThreadIndex "thread_index" Rule::Own, Index, Pure, "Index of this thread in its thread block along dimension x (0), y (1) or z (2), i64. The linear index of a thread is x + width * (y + height * z); warps are 32 neighbors of it. This and the rows up to `grid_barrier`: block kernels and the functions that they call only.";
     BlockIndex "block_index" Rule::Own, Index, Pure, "Index of the thread block in the grid along x (0), y (1) or z (2), i64.";
@@ -294,6 +294,7 @@ ops! {
     TileScatter "tile_scatter" Rule::Own, Extents, Pure, "As `tile_put`, but adds in the place of replacing, and places may be the same; elements are added row by row.";
     TileGet "tile_get" Rule::Own, None, Pure, "tile_get t, i: element i, row by row, i64, in range.";
     TileSet "tile_set" Rule::Own, None, Pure, "tile_set t, x, i: t with element i, row by row, replaced by x.";
+    TileUpdate "tile_update" Rule::Own, Atomic, Pure, "tile_update t, x, i {OP}: t after each thread of the block that comes here has joined its x with element i, its own, by `atomic OP`.";
     TileMatMul "tile_matmul" Rule::Own, None, Pure, "tile_matmul a, b, c: c plus the matrix product of a and b in the scalar type of c; each sum begins with c's element and runs from the first product on, each step rounded.";
     TileOfThreads "tile_of_threads" Rule::Own, None, Pure, "The tile of the operand's value in each thread of the block, by the thread's index.";
     TileOfThread "tile_of_thread" Rule::Own, None, Pure, "tile_of_thread t: the element at this thread's index in the block.";

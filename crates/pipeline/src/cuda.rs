@@ -70,6 +70,11 @@ pub struct CudaCode {
 }
 
 impl CudaCode {
+    /// Bytes of shared memory that a launch over threads must ask for.
+    pub fn asked_shared_bytes(&self) -> u32 {
+        if u64::from(self.shared_bytes) > codegen::nvptx::MAX_SHARED { self.shared_bytes } else { 0 }
+    }
+
     /// The same code as a library that another part of the process has loaded from its image, and keeps.
     ///
     /// # Safety

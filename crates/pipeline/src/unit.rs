@@ -174,7 +174,7 @@ impl Unit {
 
     /// The module that code for the CPU is made from.
     pub fn code_for(&self, special: Specialization) -> Result<&Module, codegen::Error> {
-        if !special.distinct {
+        if !special.distinct || self.holds_tiles() {
             return self.code();
         }
         let make = || {
@@ -196,12 +196,15 @@ impl Unit {
 
     /// As [`Unit::code_for`] of any launch: a kernel over thread blocks runs as a program there.
     pub fn code(&self) -> Result<&Module, codegen::Error> {
-        if !self.is_over_blocks() {
+        if !self.is_over_blocks() && !self.holds_tiles() {
             return Ok(self.module());
         }
         let make = || {
             let mut module = self.module().clone();
             timed(Phase::Optimized, || {
+                if let (false, Some(kernel)) = (self.is_over_blocks(), module.funcs.get_mut(self.kernel.index())) {
+                    let _ = transform::tiles_in_blocks(kernel, module.block_dim, self.source.launch_rank);
+                }
                 let _ = transform::fission_barriers(&mut module)?;
                 transform::optimize(&mut module);
                 Ok(module)
@@ -209,6 +212,12 @@ impl Unit {
         };
         let program = self.program.get_or_init(make);
         program.as_ref().map_err(|refused| codegen::Error::Unsupported(refused.to_string()))
+    }
+
+    /// Whether the kernel is over threads which hold tiles together, several a block.
+    fn holds_tiles(&self) -> bool {
+        let module = self.module();
+        module.block_dim > 1 && analysis::shares_tiles(module.func(self.kernel))
     }
 
     /// What the optimized kernel does, from the disk where it is there.

@@ -144,7 +144,12 @@ fn origin(func: &Function, array: Value) -> Option<Root> {
 }
 
 fn is_local(func: &Function, array: Value) -> bool {
-    roots(func, array).iter().all(|root| matches!(root, Root::Local(_)))
+    // Threads of a block share what holds their tiles.
+    let is_own = |value: Value| match func.def(value) {
+        ValueDef::Result(inst, _) => func.inst(inst).op != Op::SharedArray,
+        ValueDef::Param(..) => true,
+    };
+    roots(func, array).iter().all(|root| matches!(root, Root::Local(value) if is_own(*value)))
 }
 
 /// The scalar types of the elements of the array that an op writes to.

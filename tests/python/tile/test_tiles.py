@@ -276,10 +276,60 @@ def test_what_beta_ignores_and_what_functions_change(device):
     np.testing.assert_array_equal(row, 2 * np.arange(8))
 
 
-@pytest.mark.cpu
-def test_blocks_of_several_threads_on_the_cpu_are_refused():
-    out = np.zeros(8, np.float32)
-    tiled(pass_tiles, 1, (np.zeros(8, np.float32), out), "cpu", 1)
-    wp.config.enable_cpu_blocks = True
-    with pytest.raises(wp.CompileError, match="on the CPU a block is one thread"):
-        tiled(pass_tiles, 1, (np.zeros(8, np.float32), out), "cpu", 4)
+@wp.kernel
+def ranges(wide: wp.array(dtype=wp.int64), single: wp.array(dtype=float), steps: wp.array(dtype=int)):
+    wp.tile_store(wide, wp.tile_arange(0, 9007199254740993, 9007199254740992, dtype=wp.int64))
+    wp.tile_store(single, wp.tile_arange(0.0, 3.0000001, 0.99999999))
+    wp.tile_store(steps, wp.tile_arange(10, 0, -3, dtype=int))
+
+
+def test_ranges_are_counted_in_the_type_of_their_elements(device):
+    wide, single, steps = np.full(3, -1, np.int64), np.full(4, -1, np.float32), np.full(5, -1, np.int32)
+    tiled(ranges, 1, (wide, single, steps), device)
+    assert wide.tolist() == [0, 2**53, -1]
+    assert single.tolist() == [0, 1, 2, -1]
+    assert steps.tolist() == [10, 7, 4, 1, -1]
+
+
+def bad_range(*numbers, dtype):
+    start, stop, step = numbers
+
+    @wp.kernel(module="unique")
+    def kernel():
+        wp.tile_arange(start, stop, step, dtype=dtype)
+
+    return kernel
+
+
+@pytest.mark.parametrize(
+    ("numbers", "dtype", "why"),
+    [
+        ((0, 6, 1), wp.bool, "`dtype` is `bool`"),
+        ((0, 6, 1), wp.vec3, "`dtype` is `vec3`"),
+        ((0, 6, 0), int, "cannot be 0"),
+        ((0, 2**40, 1), int, "cannot hold 1099511627776"),
+        ((0.0, 3.5, 1.0), int, "cannot hold 3.5"),
+        ((0, 1e300, 1), float, "cannot hold 1e"),
+        ((5, 5, 1), int, "at least one number"),
+        ((0.0, 1.0, 5.0e-324), wp.float64, "at most 1048576"),
+    ],
+)
+def test_ranges_that_are_refused(numbers, dtype, why):
+    with pytest.raises(wp.CompileError, match=why):
+        tiled(bad_range(*numbers, dtype=dtype), 1, (), "cpu")
+
+
+@wp.kernel
+def scaled_product(a: wp.array2d(dtype=float), out: wp.array2d(dtype=float), beta: float):
+    x = wp.tile_load(a, shape=(2, 2))
+    total = wp.tile_load(out, shape=(2, 2))
+    wp.tile_matmul(x, x, total, 1.0, beta)
+    wp.tile_store(out, total)
+
+
+def test_a_factor_of_zero_at_run_time_ignores_what_is_there(device):
+    a, out = np.ones((2, 2), np.float32), np.array([[np.nan, np.inf], [1, 2]], np.float32)
+    tiled(scaled_product, 1, (a, out, 0.0), device)
+    np.testing.assert_array_equal(out, np.full((2, 2), 2.0))
+    tiled(scaled_product, 1, (a, out, 0.5), device)
+    np.testing.assert_array_equal(out, np.full((2, 2), 3.0))

@@ -7,6 +7,12 @@ pub fn has_each(func: &Function) -> bool {
     func.kind == FunctionKind::Kernel && listed(func, func.body).any(|inst| inst.op == Op::Each)
 }
 
+/// Whether the threads of a block of a kernel over threads work on tiles together.
+pub fn shares_tiles(func: &Function) -> bool {
+    let is_shared = |op: Op| matches!(op, Op::Each | Op::SharedArray | Op::ThreadIndex);
+    func.kind == FunctionKind::Kernel && listed(func, func.body).any(|inst| is_shared(inst.op))
+}
+
 /// The instructions of a region and of those in it.
 pub(super) fn listed(func: &Function, region: RegionId) -> impl Iterator<Item = &Inst> {
     let mut open = vec![region];

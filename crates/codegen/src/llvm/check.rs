@@ -84,7 +84,7 @@ impl<'c> Lowering<'c, '_> {
         let (go_on, fail) = (self.block(), self.block());
         self.branch_likely(ok, go_on, fail)?;
         self.builder.position_at_end(fail);
-        for (i, &word) in (0u64..).zip(self.thread.index.iter()) {
+        for (i, &word) in (0u64..).zip(&self.reported_index()?) {
             self.builder.build_store(self.at_byte(words, 8 * i)?, word)?;
         }
         for (i, &word) in (4u64..).zip(values) {

@@ -24,8 +24,22 @@ use std::ffi::CStr;
 /// The number of the address space of shared arrays.
 const SHARED: u16 = 3;
 
-/// Most bytes that a block's own shared arrays may take on every architecture.
-const MAX_SHARED: u64 = 48 << 10;
+/// Most bytes that a block's own shared arrays may take on every architecture. What tiles take beyond is asked for by the
+/// launch.
+pub const MAX_SHARED: u64 = 48 << 10;
+
+/// Most bytes of shared memory that a launch may ask for on an architecture, in CUDA's guide the table of compute
+/// capabilities.
+fn most_shared(sm: u32) -> u64 {
+    let kibibytes = match sm {
+        ..=74 => 96,
+        75..=79 => 64,
+        86 | 89 | 120.. => 99,
+        90..=119 => 227,
+        _ => 163,
+    };
+    kibibytes << 10
+}
 
 /// Bytes of `BlockBounds`: three extents of the grid, three of a block, and the number of dynamic shared bytes.
 pub(super) const BOUNDS_BYTES: u64 = 56;
@@ -285,27 +299,45 @@ impl<'c> Lowering<'c, '_> {
         };
         let bytes = extents.iter().fold(elem.size(), |size, &n| size.saturating_mul(n));
         let name = self.func.name.clone();
+        let all = fixed_bytes(self.func);
+        let sm = self.device.as_ref().map_or(0, |device| device.sm);
         let block = self.block_state()?;
-        block.shared_bytes = block.shared_bytes.next_multiple_of(16).saturating_add(bytes);
-        if block.shared_bytes > MAX_SHARED {
-            let found = block.shared_bytes;
-            return Err(Error::TooLarge(format!(
-                "the shared arrays of kernel `{name}` take {found} bytes: a GPU has {MAX_SHARED} for arrays of fixed size"
-            )));
+        let offset = block.shared_bytes.next_multiple_of(16);
+        block.shared_bytes = offset.saturating_add(bytes);
+        let is_asked_for = all > MAX_SHARED && !block.is_over_blocks;
+        let most = if is_asked_for { most_shared(sm) } else { MAX_SHARED };
+        if all > most {
+            let what = if is_asked_for { "tiles" } else { "shared arrays" };
+            let text =
+                format!("the {what} of kernel `{name}` take {all} bytes: this GPU has {most} for those of a block");
+            return Err(Error::TooLarge(text));
         }
-        let base = self.shared_memory(bytes, Linkage::Internal, "shared")?;
+        let base = match is_asked_for {
+            true => {
+                let base = self.dynamic_base()?;
+                self.at_byte(base, offset)?
+            }
+            false => self.shared_memory(bytes, Linkage::Internal, "shared")?,
+        };
         let extents = extents.iter().map(|&n| self.i64(n)).collect();
         self.contiguous(base, extents, elem)
+    }
+
+    /// Where the memory begins that the launch asks for.
+    fn dynamic_base(&self) -> Result<PointerValue<'c>> {
+        match self.llvm.get_global("dynamic_shared") {
+            Some(global) => {
+                Ok(self.builder.build_address_space_cast(global.as_pointer_value(), pointer(self.ctx), "")?)
+            }
+            None => self.shared_memory(0, Linkage::External, "dynamic_shared"),
+        }
     }
 
     fn dynamic_shared(&mut self, inst: &Inst) -> Result<Lowered<'c>> {
         let ty = self.func.ty(inst.result());
         let (elem, _) = ty.as_array().ok_or_else(|| Error::Invalid(format!("{ty} is no array")))?;
         let bounds = self.block_state()?.bounds;
-        let base = match self.llvm.get_global("dynamic_shared") {
-            Some(global) => self.builder.build_address_space_cast(global.as_pointer_value(), pointer(self.ctx), "")?,
-            None => self.shared_memory(0, Linkage::External, "dynamic_shared")?,
-        };
+        let base = self.dynamic_base()?;
         let b = &self.builder;
         let offset = self.int(inst.operands[0])?;
         let all = b.build_load(self.ctx.i64_type(), self.at_byte(bounds, BOUNDS_BYTES - 8)?, "")?.into_int_value();
@@ -331,4 +363,14 @@ impl<'c> Lowering<'c, '_> {
         }
         Ok(self.builder.build_address_space_cast(global.as_pointer_value(), pointer(self.ctx), "")?)
     }
+}
+
+/// Bytes that all shared arrays of fixed size take.
+fn fixed_bytes(func: &ir::Function) -> u64 {
+    let listed = func.regions.iter().flat_map(|region| &region.insts).map(|&id| func.inst(id));
+    listed.filter(|inst| inst.op == Op::SharedArray).fold(0u64, |all, inst| {
+        let elem = func.ty(inst.result()).as_array().map_or(0, |(elem, _)| elem.size());
+        let Attr::Extents(extents) = &inst.attr else { return all };
+        all.next_multiple_of(16).saturating_add(extents.iter().fold(elem, |size, &n| size.saturating_mul(n)))
+    })
 }

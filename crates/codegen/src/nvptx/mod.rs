@@ -28,6 +28,7 @@ mod lines;
 mod prepare;
 mod shape;
 
+pub use block::MAX_SHARED;
 pub use explain::explain;
 pub use function::{RETURNED, compile_function};
 pub use lines::Lines;

@@ -90,7 +90,7 @@ pub(super) fn prepare(module: &Module, kernel: FuncRef, options: &PtxOptions) ->
     let target = Target { options, fast_math: module.fast_math };
     let func = prepared.module.funcs.get_mut(kernel.index()).filter(|func| !crate::plan::is_deep(func));
     let Some(func) = func else { return prepared };
-    if transform::spread_each(func).0 {
+    if transform::spread_each(func, |b| transform::threads_of_block(b, last_dimension(options))).0 {
         prepared.has_each = true;
         return prepared;
     }

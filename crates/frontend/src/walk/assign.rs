@@ -3,9 +3,10 @@
 //! A store to array memory writes only the piece named. A piece of a local value is changed by making the whole
 //! value anew and binding it to its name: `v.x = 1.0` is `v = insert v, 1.0 {0}`.
 
-use super::lower::{Binding, Lower, Reported, Result, Scope};
+use super::lower::{Lower, Reported, Result, Scope};
 use super::operand::Operand;
 use super::subscript::{Access, Piece, PieceKind, Place};
+use crate::warp::tiles::TilePart;
 use crate::{HostValue, TypePattern};
 use diagnostics::Span;
 use ir::{AtomicOp, Attr, Op, Scalar, Site, SiteKind, Type, Value};
@@ -16,7 +17,7 @@ impl Lower<'_, '_> {
     pub(crate) fn assign(&mut self, target: &Expr, value: Operand, span: Span) -> Result<()> {
         match target {
             Expr::Name(name) => {
-                self.names.set(name.id.as_str(), Binding::Is(value));
+                self.bind_name(name.id.as_str(), value);
                 Ok(())
             }
             Expr::Tuple(tuple) => self.unpack(&tuple.elts, &value, self.span_of(tuple), span),
@@ -106,7 +107,7 @@ impl Lower<'_, '_> {
         match place {
             Place::Operand(_) => Err(self.error("not-assignable", span, "this cannot be assigned to")),
             Place::Name(name, _) => {
-                self.names.set(&name, Binding::Is(value.clone()));
+                self.bind_name(&name, value.clone());
                 Ok(())
             }
             Place::Tile(tile, part) => self.write_tile_part(tile, &part, value, span),
@@ -210,7 +211,17 @@ impl Lower<'_, '_> {
         {
             return Ok(());
         }
+        if let (Place::Tile(tile, TilePart::Element(at)), Some(op)) = (&place, atomic_op(stmt.op))
+            && let Some(done) = self.update_element(*tile, *at, op, &value, sides.whole)
+        {
+            return done;
+        }
         let old = self.read(place.clone())?;
+        if let Operand::Value(tile) = old
+            && self.is_spread(tile)
+        {
+            return self.add_to_spread(stmt.op, tile, &value, sides);
+        }
         let new = self.binary_at(stmt.op, &old, &value, sides)?;
         match (&*stmt.target, &old, &new) {
             // In place: other names that hold the tile see it.
@@ -221,7 +232,7 @@ impl Lower<'_, '_> {
                 Ok(())
             }
             (Expr::Name(name), ..) => {
-                self.names.set(name.id.as_str(), Binding::Is(new));
+                self.bind_name(name.id.as_str(), new);
                 Ok(())
             }
             _ => self.write(place, &new, sides.whole),

@@ -88,12 +88,18 @@ impl Lower<'_, '_> {
             }
         }
         let outer = self.region;
+        let mut mixed = Vec::new();
         for (region, arm) in &live {
             self.region = *region;
+            // Tiles are what their cells hold at the end of the arm.
+            self.names = (*arm).clone();
             let mut values = Vec::new();
             for (name, joined) in &merged {
                 match arm.get(name) {
                     Some(Binding::Is(operand)) => {
+                        if self.shares_cell(arm, name, operand) {
+                            mixed.push(name.clone());
+                        }
                         self.coerce(operand, joined, span, &mut values);
                     }
                     _ => values.extend(joined.types().into_iter().map(|ty| self.zero(ty))),
@@ -106,10 +112,11 @@ impl Lower<'_, '_> {
         let inst = self.b().push(Op::If, &[condition], Attr::None, &regions, &types);
         let results = self.func.inst(inst).results.clone();
         let mut results = results.into_iter();
-        for (name, joined) in &merged {
-            names.set(name, Binding::Is(joined.rebuild(&mut results)));
-        }
         self.names = names;
+        for (name, joined) in &merged {
+            let operand = joined.rebuild(&mut results);
+            self.bind_mixed(name, operand, mixed.contains(name));
+        }
         if live.is_empty() {
             self.unreachable();
         }
@@ -172,7 +179,7 @@ impl Lower<'_, '_> {
     pub(crate) fn join(&self, operands: &[&Operand]) -> Option<Joined> {
         let first = *operands.first()?;
         let is_same = operands.iter().all(|operand| *operand == first);
-        if is_same && !matches!(first, Operand::Value(_) | Operand::Tuple(_)) {
+        if is_same && !matches!(first, Operand::Value(_) | Operand::Tile(_) | Operand::Tuple(_)) {
             return Some(Joined::Same(first.clone()));
         }
         if let Operand::Tuple(items) = first {
@@ -233,6 +240,7 @@ impl Lower<'_, '_> {
     pub(crate) fn carried_form(&self, operand: &Operand) -> Option<Joined> {
         match operand {
             Operand::Value(value) => Some(Joined::One(self.ty(*value))),
+            Operand::Tile(place) => Some(Joined::One(place.ty)),
             Operand::Tuple(items) => {
                 items.iter().map(|item| self.carried_form(item)).collect::<Option<_>>().map(Joined::Tuple)
             }

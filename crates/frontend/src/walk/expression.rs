@@ -88,7 +88,10 @@ impl Lower<'_, '_> {
     fn name(&mut self, name: &ExprName) -> Result<Operand> {
         let (text, span) = (name.id.as_str(), self.span_of(name));
         match self.names.get(text) {
-            Some(Binding::Is(operand)) => return Ok(operand.clone()),
+            Some(Binding::Is(operand)) => {
+                let operand = operand.clone();
+                return Ok(self.opened(&operand));
+            }
             Some(Binding::Failed) => return Err(super::Reported),
             Some(Binding::Open(why, at)) => {
                 let (why, at) = (why.clone(), *at);

@@ -14,8 +14,8 @@
 //! ```
 
 use super::argument::Argument;
-use super::instance::Callee;
-use super::lower::Result;
+use super::instance::{Callee, library};
+use super::lower::{Result, Scope};
 use super::unit::{Returns, Unit};
 use crate::{Custom, ObjectId, ParamSource, TypePattern};
 use diagnostics::{Diagnostic, Span};
@@ -24,12 +24,36 @@ use ruff_python_ast::visitor::transformer::{Transformer, walk_expr};
 use ruff_python_ast::{Expr, ExprContext, StmtFunctionDef};
 
 /// A function whose gradient or replay function is to be lowered when all else is.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Pending {
     pub(crate) func: FuncRef,
-    pub(crate) object: ObjectId,
+    pub(crate) of: Differentiated,
     pub(crate) arguments: Vec<Argument>,
     pub(crate) returns: Returns,
+}
+
+/// What a gradient is of, or may be.
+#[derive(Clone)]
+pub(crate) enum Differentiated {
+    Function(ObjectId),
+    /// A function of the kernel library, and its gradient there.
+    Library(Box<[Callee; 2]>),
+}
+
+impl Differentiated {
+    /// In the kernel library the gradient of `_f` is `adjoint_f`.
+    pub(crate) fn of(callee: &Callee) -> Option<Differentiated> {
+        if let Scope::Host(object) = callee.scope {
+            return Some(Differentiated::Function(object));
+        }
+        let name = adjoint_in_library(&callee.name)?;
+        let gradient = library().iter().find(|known| known.name == name)?;
+        Some(Differentiated::Library(Box::new([callee.clone(), gradient.clone()])))
+    }
+}
+
+fn adjoint_in_library(name: &str) -> Option<String> {
+    name.starts_with('_').then(|| format!("adjoint{name}"))
 }
 
 /// The name that stands for `wp.adjoint[x]`.
@@ -42,9 +66,15 @@ impl Unit<'_> {
     pub(crate) fn custom_gradients(&mut self) -> Result<()> {
         // What the gradients themselves call needs no gradient of its own.
         for pending in std::mem::take(&mut self.pending) {
-            let gradient = self.host.custom(pending.object, Custom::Gradient);
-            let replay = self.host.custom(pending.object, Custom::Replay);
-            let gradient = gradient.map(|object| self.gradient(&pending, object)).transpose()?;
+            let (of, gradient, replay) = match &pending.of {
+                Differentiated::Library(both) => (both[0].clone(), Some(both[1].clone()), None),
+                &Differentiated::Function(object) => {
+                    let gradient = self.host.custom(object, Custom::Gradient);
+                    let gradient = gradient.map(|gradient| self.callee(gradient)).transpose()?;
+                    (self.callee(object)?, gradient, self.host.custom(object, Custom::Replay))
+                }
+            };
+            let gradient = gradient.map(|gradient| self.gradient(&pending, &of, gradient)).transpose()?;
             let replay = replay.map(|object| self.replay(&pending, object)).transpose()?;
             if gradient.is_some() || replay.is_some() {
                 self.custom.push(CustomGradient { func: pending.func, gradient, replay });
@@ -73,8 +103,7 @@ impl Unit<'_> {
         Ok(func)
     }
 
-    fn gradient(&mut self, pending: &Pending, object: ObjectId) -> Result<FuncRef> {
-        let mut callee = self.callee(object)?;
+    fn gradient(&mut self, pending: &Pending, of: &Callee, mut callee: Callee) -> Result<FuncRef> {
         let n = pending.arguments.len();
         let expected = n + pending.returns.types.len();
         if callee.params.len() != expected {
@@ -85,8 +114,7 @@ impl Unit<'_> {
         arguments.extend(pending.returns.types.iter().map(|&ty| Argument::Value(ty)));
         callee.accumulators = Some(Vec::new());
         // What a parameter passed by reference holds in the end is a result, whose adjoint its own starts as.
-        let referred = self.callee(pending.object)?.params;
-        for (param, argument) in referred.iter().zip(&pending.arguments) {
+        for (param, argument) in of.params.iter().zip(&pending.arguments) {
             let &Argument::Value(ty) = argument else { continue };
             if param.annotation.as_ref().is_some_and(TypePattern::is_ref) && !ty.is_array() {
                 callee.params.push(ParamSource::hidden(adjoint_name(&param.name)));

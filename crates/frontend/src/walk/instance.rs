@@ -2,7 +2,7 @@
 
 use super::argument::Argument;
 use super::call::Args;
-use super::gradient::Pending;
+use super::gradient::{Differentiated, Pending};
 use super::lower::{Lower, Reported, Result, Scope};
 use super::operand::Operand;
 use super::pattern;
@@ -120,16 +120,20 @@ impl Callee {
 
     /// Whether the body may change the tile that a parameter holds: writes to a part of it, or hands it on.
     pub(crate) fn changes(&self, param: &str) -> bool {
-        let body = &self.def(&self.parsed).body;
-        let assigned = super::scan::assigned(body);
-        if assigned.updated.iter().chain(&super::scan::augmented(body)).any(|name| name == param) {
-            return true;
+        // A gradient function gives adjoints.
+        if self.accumulators.is_some() {
+            return false;
         }
-        let is_param = |expr: &Expr| matches!(expr, Expr::Name(name) if name.id.as_str() == param);
-        let hands_on = super::scan::calls(body)
-            .iter()
-            .any(|call| matches!(&*call.func, Expr::Name(_)) && call.arguments.args.iter().any(&is_param));
-        hands_on && !assigned.bound.iter().any(|name| name == param)
+        let body = &self.def(&self.parsed).body;
+        let mut assigned = super::scan::assigned(body);
+        // What the kernel library calls by its name changes nothing.
+        let is_named = |call: &&&ruff_python_ast::ExprCall| {
+            matches!(&*call.func, Expr::Name(_)) && !matches!(self.scope, Scope::Library)
+        };
+        for call in super::scan::calls(body).iter().filter(is_named) {
+            call.arguments.iter_source_order().for_each(|arg| assigned.hand(arg.value()));
+        }
+        assigned.in_place().iter().any(|name| name == param)
     }
 
     fn signature(&self) -> String {
@@ -365,7 +369,13 @@ impl Lower<'_, '_> {
         let mut results: Vec<Operand> =
             self.func.inst(inst).results.iter().map(|&value| Operand::Value(value)).collect();
         let written = results.split_off(returns.types.len());
-        self.written = refs.into_iter().zip(written).map(|((index, name, _), value)| (index, name, value)).collect();
+        self.written.clear();
+        for ((index, name, value), operand) in refs.into_iter().zip(written) {
+            match operand {
+                Operand::Value(new) if self.ty(new).as_tile().is_some() => self.change_tile(values[value], new),
+                operand => self.written.push((index, name, operand)),
+            }
+        }
         Ok(match results.as_slice() {
             [] => Operand::NONE,
             [single] if !returns.is_tuple => single.clone(),
@@ -421,9 +431,9 @@ impl Lower<'_, '_> {
                 self.unit.sizes.resize(self.unit.module.funcs.len(), 1);
                 self.unit.sizes.push(size);
                 self.unit.module.funcs.push(func);
-                if let Scope::Host(object) = &callee.scope {
-                    let (object, arguments, returns) = (*object, arguments.to_vec(), returns.clone());
-                    self.unit.pending.push(Pending { func: reference, object, arguments, returns });
+                if let Some(of) = Differentiated::of(callee) {
+                    let (arguments, returns) = (arguments.to_vec(), returns.clone());
+                    self.unit.pending.push(Pending { func: reference, of, arguments, returns });
                 }
                 (State::Done(reference, returns.clone()), Ok((reference, returns)))
             }

@@ -6,6 +6,7 @@ use super::unit::Unit;
 use super::unroll::Unrolled;
 use crate::rules::Rules;
 use crate::source::ParsedFile;
+use crate::warp::tiles::Cells;
 use crate::{HostValue, ObjectId};
 use diagnostics::{Diagnostic, FileId, Span};
 use ir::{Builder, Function, Op, RegionId, Type, Value};
@@ -111,6 +112,8 @@ pub(crate) struct Lower<'u, 'h> {
     pub(crate) file: FileId,
     pub(crate) parsed: Arc<ParsedFile>,
     pub(crate) names: Names,
+    /// Where tiles lie that have names.
+    pub(crate) cells: Cells,
     pub(crate) loops: Vec<LoopFrame>,
     pub(crate) unrolled: Vec<Unrolled>,
     pub(crate) is_kernel: bool,
@@ -240,6 +243,7 @@ impl Lower<'_, '_> {
     /// Undoes everything since `mark`. Tables only ever grow, so cutting them is enough.
     pub(crate) fn rewind(&mut self, mark: Mark) {
         self.func.values.truncate(mark.values);
+        self.cells.rewind(mark.values);
         self.func.insts.truncate(mark.insts);
         self.func.regions.truncate(mark.regions);
         self.region = mark.region;

@@ -1,6 +1,7 @@
 //! What an expression evaluates to while lowering.
 
 use super::lower::{Lower, Reported, Result};
+use crate::warp::tiles::TilePlace;
 use crate::{HostValue, TypePattern};
 use diagnostics::Span;
 use ir::{Builder, Const, Scalar, Type, TypeKind, Value};
@@ -9,6 +10,8 @@ use ir::{Builder, Const, Scalar, Type, TypeKind, Value};
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Operand {
     Value(Value),
+    /// Where a name finds its tile; expressions give the tile itself.
+    Tile(Box<TilePlace>),
     /// A literal, a captured value, a type, a function: no op stands for it until one is needed.
     Static(HostValue),
     /// Several operands: a tuple or list display, several results, `a.shape`.
@@ -28,6 +31,15 @@ impl Operand {
 
     pub(crate) fn int(value: i128) -> Operand {
         Operand::Static(HostValue::Int(value))
+    }
+
+    /// The cells of the tiles in it.
+    pub(crate) fn tiles(&self, cells: &mut Vec<String>) {
+        match self {
+            Operand::Tile(place) => cells.push(place.cell.clone()),
+            Operand::Tuple(items) => items.iter().for_each(|item| item.tiles(cells)),
+            _ => {}
+        }
     }
 
     pub(crate) fn is_none(&self) -> bool {
@@ -91,6 +103,7 @@ impl Lower<'_, '_> {
     pub(crate) fn type_of(&self, operand: &Operand) -> Option<Type> {
         match operand {
             Operand::Value(value) => Some(self.func.ty(*value)),
+            Operand::Tile(place) => Some(place.ty),
             Operand::Static(HostValue::Composite(ty, _)) => Some(*ty),
             Operand::Static(value) => (self.rules.literal)(value).map(Type::scalar),
             Operand::Tuple(items) => Some(Type::tuple(items.iter().map(|i| self.type_of(i)).collect::<Option<_>>()?)),
@@ -111,6 +124,10 @@ impl Lower<'_, '_> {
     pub(crate) fn value(&mut self, operand: &Operand, span: Span) -> Result<Value> {
         match operand {
             Operand::Value(value) => Ok(*value),
+            Operand::Tile(place) => match self.looked(place) {
+                Some(tile) => Ok(tile),
+                None => Err(self.unset_tile(span)),
+            },
             Operand::Static(HostValue::Composite(ty, leaves)) => Ok(self.composite(*ty, leaves)),
             Operand::Static(value) => {
                 if let Some(scalar) = (self.rules.literal)(value)
@@ -166,6 +183,7 @@ impl Lower<'_, '_> {
     pub(crate) fn try_value_as(&mut self, operand: &Operand, to: Type, span: Span) -> Result<Option<Value>> {
         match operand {
             Operand::Value(value) if self.func.ty(*value) == to => Ok(Some(*value)),
+            Operand::Tile(place) if place.ty == to => self.value(operand, span).map(Some),
             Operand::Value(value) => Ok(self.rules.convert.and_then(|convert| convert(self, *value, to))),
             Operand::Static(HostValue::Composite(ty, leaves)) if *ty == to => Ok(Some(self.composite(to, leaves))),
             Operand::Static(_) if self.rules.convert.is_some() && self.type_of(operand).is_some() => {

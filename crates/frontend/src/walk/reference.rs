@@ -31,22 +31,6 @@ impl Lower<'_, '_> {
         Ok(values)
     }
 
-    /// A tile that a function may have changed: what has a name holds what the function left.
-    fn write_tile_argument(&mut self, target: &Expr, new: Value, span: Span) -> Result<()> {
-        match target {
-            Expr::Name(name) => {
-                if let Some(Binding::Is(Operand::Value(old))) = self.names.get(name.id.as_str()).cloned()
-                    && self.ty(old) == self.ty(new)
-                {
-                    self.change_tile(old, new);
-                }
-                Ok(())
-            }
-            Expr::Subscript(_) => self.assign(target, Operand::Value(new), span),
-            _ => Ok(()),
-        }
-    }
-
     /// Refuses a constant as the argument of a parameter passed by reference.
     pub(crate) fn require_reference(&mut self, operand: &Operand, param: &str, span: Span) -> Result<()> {
         let Operand::Static(value @ (HostValue::Int(_) | HostValue::Float(_) | HostValue::Bool(_))) = operand else {
@@ -72,6 +56,10 @@ impl Lower<'_, '_> {
             let callee = match &*call.func {
                 Expr::Name(name) => match self.names.get(name.id.as_str()) {
                     Some(Binding::Is(Operand::Static(value))) => Some(value.clone()),
+                    Some(Binding::Is(Operand::Method(captured, _))) => {
+                        captured.tiles(&mut assigned.cells);
+                        None
+                    }
                     Some(_) => None,
                     None => self.lookup(name.id.as_str()),
                 },
@@ -86,14 +74,7 @@ impl Lower<'_, '_> {
             };
             let Some(HostValue::Func(func)) = callee else { continue };
             // A tile that is passed may be changed.
-            for arg in &call.arguments.args {
-                if let Expr::Name(name) = arg
-                    && let Some(Binding::Is(Operand::Value(value))) = self.names.get(name.id.as_str())
-                    && self.ty(*value).as_tile().is_some()
-                {
-                    assigned.target(arg);
-                }
-            }
+            call.arguments.iter_source_order().for_each(|arg| assigned.hand(arg.value()));
             for overload in self.unit.host.overloads(func) {
                 let Ok(source) = self.unit.host.source(overload) else { continue };
                 for (index, param) in source.params.iter().enumerate() {
@@ -117,12 +98,6 @@ impl Lower<'_, '_> {
             let positional = call.arguments.args.get(index);
             let Some(target) = positional.or_else(|| keyword().map(|keyword| &keyword.value)) else { continue };
             let span = self.span_of(target);
-            if let Operand::Value(new) = operand
-                && self.ty(new).as_tile().is_some()
-            {
-                self.write_tile_argument(target, new, span)?;
-                continue;
-            }
             if !matches!(target, Expr::Name(_) | Expr::Attribute(_) | Expr::Subscript(_)) {
                 let message = format!("the parameter `{name}` is passed by reference and needs a variable");
                 let report = self.report("not-a-reference", span, message);

@@ -122,15 +122,13 @@ impl Lower<'_, '_> {
             Some(Binding::Is(Operand::Value(value))) => self.ty(*value).is_array(),
             _ => false,
         };
-        let updated = assigned.updated.into_iter().filter(|name| !is_array(name));
-        let mut changed = assigned.bound;
-        for name in updated {
-            if !changed.contains(&name) {
-                changed.push(name);
+        let mut changed = assigned.bound.clone();
+        for name in assigned.updated.iter().filter(|name| !is_array(name)) {
+            if !changed.contains(name) {
+                changed.push(name.clone());
             }
         }
-        self.add_tile_aliases(&mut changed);
-        changed
+        self.with_cells(&assigned, changed)
     }
 
     pub(crate) fn repeat(&mut self, plan: &Plan<'_>) -> Result<()> {
@@ -198,6 +196,7 @@ impl Lower<'_, '_> {
 
     /// The body of the loop, in its region.
     fn round(&mut self, plan: &Plan<'_>) {
+        let before = self.names.clone();
         let params = self.func.region(self.region).params.clone();
         let mut params = params.into_iter();
         let induction = if let Head::For { .. } = plan.head { params.next() } else { None };
@@ -207,14 +206,13 @@ impl Lower<'_, '_> {
             if let Some(frame) = self.loops.last_mut() {
                 frame.carried[i].param = operand.as_value();
             }
-            let binding = if carried.is_late && !self.rules.is_unset_zero {
+            if carried.is_late && !self.rules.is_unset_zero {
                 let line = self.line_of(plan.span);
                 let text = format!("`{}` is not set in the first round of the loop on line {line}", carried.name);
-                Binding::Open(text, plan.span)
+                self.names.set(&carried.name, Binding::Open(text, plan.span));
             } else {
-                Binding::Is(operand)
-            };
-            self.names.set(&carried.name, binding);
+                self.bind_carried(&carried.name, operand, &before);
+            }
         }
         match (&plan.head, induction) {
             (Head::For { target, each, .. }, Some(induction)) => {
@@ -398,10 +396,10 @@ impl Lower<'_, '_> {
         let results = self.func.inst(inst).results.clone();
         let mut results = results.into_iter();
         let inside = union(frame.breaks.iter().chain(&frame.rounds));
-        self.names = before;
+        self.names = before.clone();
         for carried in &frame.carried {
             let operand = carried.joined.rebuild(&mut results);
-            self.names.set(&carried.name, Binding::Is(operand));
+            self.bind_carried(&carried.name, operand, &before);
         }
         let line = self.line_of(plan.span);
         for name in inside {
@@ -432,6 +430,10 @@ impl Lower<'_, '_> {
 
     /// A zero of any type: zeroed components, null arrays.
     pub(crate) fn zero(&mut self, ty: Type) -> Value {
+        if let Some((elem, _)) = ty.as_tile() {
+            let elem = self.zero(elem);
+            return self.b().push1(Op::TileFill, &[elem], Attr::None, ty);
+        }
         if let Some(scalar) = ty.as_scalar() {
             return self.b().constant(scalar, Const(0));
         }

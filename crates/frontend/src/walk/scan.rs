@@ -11,6 +11,16 @@ pub(crate) struct Assigned {
     pub(crate) bound: Vec<String>,
     /// Changed in a part: `v.x = …`, `m[i, j] = …`. For an array the name itself does not change.
     pub(crate) updated: Vec<String>,
+    /// Targets of `+=` and its like, which change a tile in place.
+    augmented: Vec<String>,
+    /// Bound by another statement than `+=`.
+    rebound: Vec<String>,
+    /// What a name may be a view of: `row = t[i]`.
+    looks: Vec<(String, Vec<String>)>,
+    /// What functions get that may change a tile in place.
+    handed: Vec<String>,
+    /// Cells of tiles that functions change which capture them.
+    pub(crate) cells: Vec<String>,
 }
 
 pub(crate) fn assigned(body: &[Stmt]) -> Assigned {
@@ -60,36 +70,6 @@ pub(crate) fn defined(stmt: &Stmt) -> Vec<String> {
     found.0.bound
 }
 
-/// Names that `+=` and its like change, and nothing else binds.
-pub(crate) fn augmented(body: &[Stmt]) -> Vec<String> {
-    #[derive(Default)]
-    struct Augmented {
-        changed: Vec<String>,
-        bound: Assigned,
-    }
-    impl<'a> Visitor<'a> for Augmented {
-        fn visit_stmt(&mut self, stmt: &'a Stmt) {
-            match stmt {
-                Stmt::AugAssign(assign) => {
-                    if let Expr::Name(name) = &*assign.target {
-                        insert(&mut self.changed, name.id.as_str());
-                    }
-                }
-                Stmt::Assign(assign) => assign.targets.iter().for_each(|target| self.bound.target(target)),
-                _ => {}
-            }
-            walk_stmt(self, stmt);
-        }
-    }
-    let mut found = Augmented::default();
-    for stmt in body {
-        found.visit_stmt(stmt);
-    }
-    let Augmented { mut changed, bound } = found;
-    changed.retain(|name| !bound.bound.contains(name));
-    changed
-}
-
 /// Every call in a body.
 pub(crate) fn calls(body: &[Stmt]) -> Vec<&ExprCall> {
     struct Calls<'a>(Vec<&'a ExprCall>);
@@ -126,10 +106,48 @@ impl Assigned {
 }
 
 impl Assigned {
-    /// A name that a call changes what it holds of.
+    /// What a call changes in place.
     fn changed(&mut self, arg: &Expr) {
-        if let Some(root) = root(arg) {
-            insert(&mut self.updated, root);
+        view_roots(arg).into_iter().for_each(|root| insert(&mut self.updated, root));
+    }
+
+    /// What a call may change in place if it is a tile.
+    pub(crate) fn hand(&mut self, arg: &Expr) {
+        view_roots(arg).into_iter().for_each(|root| insert(&mut self.handed, root));
+    }
+
+    /// Whether a name gets something else, and not only what it holds changes.
+    pub(crate) fn rebinds(&self, name: &str) -> bool {
+        let has = |names: &[String]| names.iter().any(|known| known == name);
+        has(&self.bound) && (has(&self.rebound) || !has(&self.augmented))
+    }
+
+    /// Names whose tile may be changed in place, itself or through views of it.
+    pub(crate) fn in_place(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        let direct = self.updated.iter().chain(&self.augmented).chain(&self.handed);
+        direct.for_each(|name| insert(&mut names, name));
+        let mut at = 0;
+        while let Some(name) = names.get(at).cloned() {
+            let looks = self.looks.iter().filter(|(view, _)| *view == name);
+            looks.flat_map(|(_, roots)| roots).for_each(|root| insert(&mut names, root));
+            at += 1;
+        }
+        names
+    }
+
+    fn bind(&mut self, target: &Expr, value: Option<&Expr>) {
+        match (target, value) {
+            (Expr::Name(name), _) => {
+                insert(&mut self.rebound, name.id.as_str());
+                let roots = value.map(view_roots).unwrap_or_default();
+                self.looks.push((name.id.to_string(), roots.into_iter().map(str::to_owned).collect()));
+            }
+            (Expr::Tuple(targets), Some(Expr::Tuple(values))) if targets.elts.len() == values.elts.len() => {
+                targets.elts.iter().zip(&values.elts).for_each(|(target, value)| self.bind(target, Some(value)));
+            }
+            (Expr::Tuple(targets), _) => targets.elts.iter().for_each(|target| self.bind(target, value)),
+            _ => {}
         }
     }
 }
@@ -137,10 +155,26 @@ impl Assigned {
 impl<'a> Visitor<'a> for Assigned {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
         match stmt {
-            Stmt::Assign(assign) => assign.targets.iter().for_each(|target| self.target(target)),
-            Stmt::AugAssign(assign) => self.target(&assign.target),
-            Stmt::AnnAssign(assign) => self.target(&assign.target),
-            Stmt::For(stmt) => self.target(&stmt.target),
+            Stmt::Assign(assign) => {
+                for target in &assign.targets {
+                    self.target(target);
+                    self.bind(target, Some(&assign.value));
+                }
+            }
+            Stmt::AugAssign(assign) => {
+                self.target(&assign.target);
+                if let Expr::Name(name) = &*assign.target {
+                    insert(&mut self.augmented, name.id.as_str());
+                }
+            }
+            Stmt::AnnAssign(assign) => {
+                self.target(&assign.target);
+                self.bind(&assign.target, assign.value.as_deref());
+            }
+            Stmt::For(stmt) => {
+                self.target(&stmt.target);
+                self.bind(&stmt.target, None);
+            }
             _ => {}
         }
         walk_stmt(self, stmt);
@@ -181,6 +215,28 @@ fn names_out(keyword: Option<&str>) -> bool {
 fn insert(names: &mut Vec<String>, name: &str) {
     if !names.iter().any(|known| known == name) {
         names.push(name.to_owned());
+    }
+}
+
+/// Functions that give a view of their first argument.
+const VIEWS: [&str; 6] =
+    ["tile_view", "tile_squeeze", "tile_reshape", "tile_transpose", "tile_broadcast", "tile_slice_indexed"];
+
+/// The names of tiles that an expression may be a view of.
+fn view_roots(expr: &Expr) -> Vec<&str> {
+    match expr {
+        Expr::Call(call) => {
+            let name = match &*call.func {
+                Expr::Name(name) => name.id.as_str(),
+                Expr::Attribute(attribute) => attribute.attr.as_str(),
+                _ => "",
+            };
+            let first = call.arguments.iter_source_order().next().filter(|_| VIEWS.contains(&name));
+            first.map(|arg| view_roots(arg.value())).unwrap_or_default()
+        }
+        Expr::If(either) => [view_roots(&either.body), view_roots(&either.orelse)].concat(),
+        Expr::Named(named) => view_roots(&named.value),
+        _ => root(expr).into_iter().collect(),
     }
 }
 

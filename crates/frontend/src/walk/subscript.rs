@@ -91,7 +91,10 @@ impl Lower<'_, '_> {
             Expr::Attribute(attribute) => self.attribute_place(attribute),
             Expr::Subscript(subscript) => self.subscript_place(subscript),
             Expr::Name(name) => match self.names.get(name.id.as_str()) {
-                Some(Binding::Is(operand)) => Ok(Place::Name(name.id.to_string(), operand.clone())),
+                Some(Binding::Is(operand)) => {
+                    let operand = operand.clone();
+                    Ok(Place::Name(name.id.to_string(), self.opened(&operand)))
+                }
                 _ => self.expr(expr).map(Place::Operand),
             },
             _ => self.expr(expr).map(Place::Operand),

@@ -3,11 +3,12 @@
 use super::argument::Argument;
 use super::gradient::{Pending, with_adjoint_names};
 use super::instance::{Callee, Instance};
-use super::lower::{Binding, Lower, Names, Result, Scope};
+use super::lower::{Lower, Names, Result, Scope};
 use super::operand::Operand;
 use super::{call::Args, scan};
 use crate::rules::Rules;
 use crate::source::ParsedFile;
+use crate::warp::tiles::Cells;
 use crate::{Derivative, Dialect, FuncSource, Host, Lowered, ObjectId, Options, Rejected};
 use diagnostics::{Diagnostic, SourceMap, Span};
 use ir::{CustomGradient, FuncRef, Function, FunctionKind, Module, Param, Type};
@@ -256,7 +257,7 @@ impl<'h> Unit<'h> {
         let mut values = lower.func.region(lower.region).params.clone().into_iter();
         for (name, argument) in names.zip(arguments) {
             let operand = argument.operand(&mut values);
-            lower.names.set(&name, Binding::Is(operand));
+            lower.bind_name(&name, operand);
         }
         for (param, argument) in callee.params.iter().zip(arguments) {
             if let (Some(annotation), Argument::Value(ty)) = (&param.annotation, argument)
@@ -269,16 +270,17 @@ impl<'h> Unit<'h> {
                 && ty.as_tile().is_some()
                 && callee.changes(&param.name)
             {
-                lower.refs.push((param.name.clone(), *ty));
+                // Whatever the name holds at the end.
+                lower.refs.push((lower.cell_of(&param.name), *ty));
             }
         }
         for (name, ty) in callee.accumulators.iter().flatten() {
             // Of a parameter passed by reference, its start is a parameter.
             if lower.names.get(name).is_none() {
                 let zero = lower.zero(*ty);
-                lower.names.set(name, Binding::Is(Operand::Value(zero)));
+                lower.bind_name(name, Operand::Value(zero));
             }
-            lower.refs.push((name.clone(), *ty));
+            lower.refs.push((lower.cell_of(name), *ty));
         }
         lower.is_annotated = callee.return_types().is_some();
         if let Some(returns) = returns {
@@ -323,6 +325,7 @@ impl<'h> Unit<'h> {
             file,
             parsed,
             names: Names::default(),
+            cells: Cells::default(),
             loops: Vec::new(),
             unrolled: Vec::new(),
             is_kernel,

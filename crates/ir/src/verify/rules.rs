@@ -200,7 +200,9 @@ fn own(op: &OpTypes) -> Checked {
         Op::Construct | Op::Splat | Op::Extract | Op::Insert | Op::ExtractDyn | Op::InsertDyn => composite(op),
         Op::Dot | Op::MatMul | Op::Transpose => algebra(op),
         Op::Tid | Op::LaunchExtent => {
-            if op.func.kind != FunctionKind::Kernel {
+            // Of a launch over threads that runs in blocks, as kernels with tiles do.
+            let is_of_launch = op.inst.op == Op::LaunchExtent && op.func.kind.is_kernel();
+            if op.func.kind != FunctionKind::Kernel && !is_of_launch {
                 return Err(format!("`{}` outside a kernel", op.name()));
             }
             if op.index_attr() >= super::MAX_RANK as usize {

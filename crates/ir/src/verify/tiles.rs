@@ -44,7 +44,7 @@ pub(super) fn check(op: &OpTypes) -> Checked {
             op.operands_are(&[ty, i64][..if op.inst.op == Op::TileGet { 2 } else { 1 }])?;
             op.results_are(&[elem])
         }
-        Op::TileSet => {
+        Op::TileSet | Op::TileUpdate => {
             let ty = op.operand(0)?;
             op.operands_are(&[ty, tile(op, ty)?.0, i64])?;
             op.results_are(&[ty])

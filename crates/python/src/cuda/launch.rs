@@ -159,7 +159,8 @@ pub(crate) fn submit(
     let Some(geometry) = code.shape.geometry(&grid.bounds.extents) else {
         return Err(too_many_blocks(ready.name));
     };
-    let shape = runtime_cuda::Shape { grid: geometry.grid, block: geometry.block, dynamic_shared_bytes: 0 };
+    let dynamic_shared_bytes = code.asked_shared_bytes();
+    let shape = runtime_cuda::Shape { grid: geometry.grid, block: geometry.block, dynamic_shared_bytes };
     let fault = match code.has_checks {
         true => note_pending(py, ready, signature, words, grid.rank, None, queue)?,
         false => 0,

@@ -6,6 +6,8 @@ use ir::{Inst, InstId, Op, RegionId, Value};
 /// An `if` or a loop around the walk.
 pub(super) struct Loop {
     is_loop: bool,
+    /// Of an `if`, by result: the tile from around it that lies in the result's array, for the arms to change.
+    inputs: Vec<Option<Value>>,
     /// By result: the array of a tile.
     results: Vec<Option<Value>>,
     /// By carried value: the array of a tile.
@@ -63,15 +65,79 @@ impl Tiles<'_> {
     }
 
     fn branch(&mut self, id: InstId, inst: &Inst) {
-        self.operands_in_memory(id);
-        let results = self.arrays(&inst.results);
-        self.loops.push(Loop { is_loop: false, results: results.clone(), params: Vec::new() });
-        for &arm in &inst.regions {
-            self.region(arm);
+        let mut inputs = self.inputs(inst);
+        let mut results: Vec<Option<Value>> = vec![None; inst.results.len()];
+        for (at, &input) in inputs.iter().enumerate() {
+            if let Some(input) = input {
+                results[at] = Some(match self.reps.get(&input) {
+                    Some(&Rep::Memory(array))
+                        if self.plan.dies_at(input, self.region, self.at)
+                            && !self.is_aliased(input, array)
+                            && !results.contains(&Some(array)) =>
+                    {
+                        array
+                    }
+                    _ => {
+                        let array = self.array(self.func.ty(input));
+                        self.compute_into(array, input);
+                        array
+                    }
+                });
+            }
         }
-        self.loops.pop();
+        self.operands_in_memory(id);
+        for (array, &result) in results.iter_mut().zip(&inst.results) {
+            if array.is_none() && self.is_tile(result) {
+                *array = Some(self.array(self.func.ty(result)));
+            }
+        }
+        let mut outer = Vec::new();
+        for (&input, &array) in inputs.iter().zip(&results) {
+            if let (Some(input), Some(array)) = (input, array) {
+                outer.push((input, self.reps.insert(input, Rep::Memory(array))));
+            }
+        }
+        for &arm in &inst.regions {
+            let params = Vec::new();
+            self.loops.push(Loop { is_loop: false, results: results.clone(), params, inputs: inputs.clone() });
+            self.region(arm);
+            self.loops.pop();
+        }
+        inputs.clear();
+        for (input, rep) in outer {
+            match rep {
+                Some(rep) => self.reps.insert(input, rep),
+                None => self.reps.remove(&input),
+            };
+        }
         self.list(id);
         self.settle(&inst.results, &results);
+    }
+
+    /// By result: a tile that one arm gives as it was before. Where several threads share tiles, that one's array takes
+    /// the result: only some of the threads may come to an arm, which then cannot copy tiles.
+    fn inputs(&self, inst: &Inst) -> Vec<Option<Value>> {
+        let mut inputs = vec![None; inst.results.len()];
+        if !self.by_element {
+            return inputs;
+        }
+        for &arm in &inst.regions {
+            let Some(end) = self.func.terminator(arm).map(|end| self.func.inst(end)) else { continue };
+            for (at, &value) in end.operands.iter().enumerate().filter(|_| end.op == Op::Yield) {
+                let is_from_around = self.is_tile(value) && self.plan.is_defined_outside(value, arm);
+                if is_from_around && !inputs.contains(&Some(value)) {
+                    inputs[at].get_or_insert(value);
+                }
+            }
+        }
+        inputs
+    }
+
+    /// The array of a result that holds a tile from around an `if`, where the arm at hand does not need that later.
+    pub(super) fn input_array(&self, tile: Value) -> Option<Value> {
+        let frame = self.loops.last()?;
+        let at = frame.inputs.iter().position(|&input| input == Some(tile))?;
+        frame.results[at].filter(|_| self.plan.last_in(tile, self.region) == Some(self.at))
     }
 
     fn repeat(&mut self, id: InstId, inst: &Inst) {
@@ -91,7 +157,7 @@ impl Tiles<'_> {
             }
         }
         let results = if inst.op == Op::For { params.clone() } else { self.arrays(&inst.results) };
-        self.loops.push(Loop { is_loop: true, results: results.clone(), params: params.clone() });
+        self.loops.push(Loop { is_loop: true, results: results.clone(), params: params.clone(), inputs: Vec::new() });
         self.region(body);
         self.loops.pop();
         self.drop_params(body);

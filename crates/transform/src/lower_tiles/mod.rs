@@ -146,6 +146,12 @@ impl Tiles<'_> {
                 self.b().store(array, &[index], &[], &[], inst.operands[1]);
                 self.reps.insert(inst.result(), Rep::Memory(array));
             }
+            Op::TileUpdate => {
+                let array = self.changed(inst.operands[0], &[]);
+                let &Attr::Atomic(op, _) = &inst.attr else { panic!("`tile_update` without its operation") };
+                self.b().atomic(op, array, &[inst.operands[2]], &[], &[], inst.operands[1]);
+                self.reps.insert(inst.result(), Rep::Memory(array));
+            }
             Op::TileReduce => self.reduce(&inst),
             Op::TileScan => self.scan(&inst),
             Op::TileMatMul => self.product(&inst),
@@ -206,7 +212,13 @@ impl Tiles<'_> {
     }
 
     fn rep(&self, tile: Value) -> Rep {
-        *self.reps.get(&tile).unwrap_or_else(|| panic!("v{} is no tile that is there", tile.0))
+        *self.reps.get(&tile).unwrap_or_else(|| {
+            let made = match self.func.def(tile) {
+                ir::ValueDef::Result(id, _) => self.func.inst(id).op.name(),
+                ir::ValueDef::Param(..) => "a parameter",
+            };
+            panic!("v{}, of {made}, is no tile that is there in `{}`", tile.0, self.func.name)
+        })
     }
 
     /// Memory for a lazy tile: that of one which it alone still reads, element by element.
@@ -248,11 +260,18 @@ impl Tiles<'_> {
         for &other in others {
             self.collect_reads(other, true, &mut read);
         }
-        if let Rep::Memory(array) = self.rep(tile) {
-            let is_read = read.iter().any(|&(found, _)| matches!(self.rep(found), Rep::Memory(a) if a == array));
-            if !is_read && self.plan.dies_at(tile, self.region, self.at) && !self.is_aliased(tile, array) {
-                return array;
-            }
+        let reads = |tiles: &Self, array: Value| {
+            read.iter().any(|&(found, _)| matches!(tiles.rep(found), Rep::Memory(a) if a == array))
+        };
+        if let Some(array) = self.input_array(tile).filter(|&array| !reads(self, array)) {
+            return array;
+        }
+        if let Rep::Memory(array) = self.rep(tile)
+            && !reads(self, array)
+            && self.plan.dies_at(tile, self.region, self.at)
+            && !self.is_aliased(tile, array)
+        {
+            return array;
         }
         let array = self.array(self.func.ty(tile));
         self.compute_into(array, tile);

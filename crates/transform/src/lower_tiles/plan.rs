@@ -14,6 +14,9 @@ pub(super) struct Plan {
     last: Vec<Option<(RegionId, usize)>>,
     by_place: HashMap<(RegionId, usize), Vec<Value>>,
     is_used: Vec<bool>,
+    /// By region and tile from around it: the last place there that uses the tile, but for the end of the region.
+    last_in: HashMap<(RegionId, Value), usize>,
+    defined: Vec<RegionId>,
     /// By instruction with regions: the tiles from around it that these use.
     needed: HashMap<InstId, Vec<Value>>,
     /// Scalars that others stand for.
@@ -56,6 +59,8 @@ impl Plan {
             last: vec![None; func.values.len()],
             by_place: HashMap::new(),
             is_used: places.uses.iter().map(|uses| !uses.is_empty()).collect(),
+            last_in: HashMap::new(),
+            defined: (0..func.values.len()).map(|index| places.defined(Value(index as u32)).0).collect(),
             needed: HashMap::new(),
             replaced: Replacements::default(),
         };
@@ -73,6 +78,7 @@ impl Plan {
             plan.by_place.entry(last).or_default().push(value);
             for &id in &uses {
                 let Some(at) = places.within(id, region) else { continue };
+                plan.note_uses(&places, value, id, region);
                 let around = func.region(region).insts[at];
                 if around != id {
                     plan.needed.entry(around).or_default().push(value);
@@ -80,6 +86,33 @@ impl Plan {
             }
         }
         plan
+    }
+
+    fn note_uses(&mut self, places: &Places<'_>, tile: Value, user: InstId, from: RegionId) {
+        let mut id = user;
+        while let (region, at) = places.of_inst[id.index()]
+            && region != from
+        {
+            // What an arm yields it gives on as it is.
+            if places.func.inst(id).op != Op::Yield {
+                let last = self.last_in.entry((region, tile)).or_insert(at);
+                *last = at.max(*last);
+            }
+            match places.owner[region.index()] {
+                Some(owner) => id = owner,
+                None => return,
+            }
+        }
+    }
+
+    /// The last place in a region that uses a tile from around it, but for its end.
+    pub(super) fn last_in(&self, tile: Value, region: RegionId) -> Option<usize> {
+        self.last_in.get(&(region, tile)).copied()
+    }
+
+    /// Whether a value is from around an arm.
+    pub(super) fn is_defined_outside(&self, value: Value, arm: RegionId) -> bool {
+        self.defined.get(value.index()).is_some_and(|&region| region != arm)
     }
 
     pub(super) fn is_lazy(&self, tile: Value) -> bool {

@@ -1,7 +1,8 @@
 //! Products of matrices.
 //!
 //! A lane has one column of the result, and several of its rows at a time: each element of b that is read meets as many
-//! of a, which all lanes share. Where columns are few, a lane has one element.
+//! of a, which all lanes share. Where columns are few, a lane has one element. A thread of a block has several rows and
+//! columns, as many as leave work for the others: its sums are in registers, and each element that it reads meets several.
 
 use super::element::Index;
 use super::{Rep, Tiles};
@@ -11,6 +12,17 @@ use ir::{Attr, Inst, Op, Scalar, Value};
 const ROWS: u64 = 8;
 /// Columns from which on lanes are columns.
 const MIN_COLUMNS: u64 = 8;
+
+/// Rows and columns of what a thread of a block computes at a time.
+const SHARES: [[u64; 2]; 6] = [[8, 8], [8, 4], [4, 4], [4, 2], [2, 2], [2, 1]];
+
+/// The largest share of a product of `m` rows and `n` columns that leaves one for each thread.
+fn share(m: u64, n: u64, n_threads: u64) -> [u64; 2] {
+    let fits = |[rows, columns]: &[u64; 2]| {
+        m.is_multiple_of(*rows) && n.is_multiple_of(*columns) && (m / rows) * (n / columns) >= n_threads
+    };
+    SHARES.into_iter().find(fits).unwrap_or([1, 1])
+}
 
 /// A matrix in memory.
 #[derive(Clone, Copy)]
@@ -30,41 +42,56 @@ impl Tiles<'_> {
         let (left, right) = (self.matrix(a), self.matrix(b));
         let array = self.sum_memory(c, [left.array, right.array]);
         let scalar = elem.as_scalar().unwrap_or(Scalar::F32);
-        let block = |tiles: &mut Self, row: Value, n_rows: u64, column: Value| {
-            let rows: Vec<Value> = (0..n_rows).map(|r| tiles.offset(row, r)).collect();
-            let at: Vec<Index> = rows.iter().map(|&row| tiles.element_at(row, column, n)).collect();
+        let block = |tiles: &mut Self, rows: &[Value], columns: &[Value]| {
+            let mut at: Vec<Index> = Vec::new();
+            for &row in rows {
+                at.extend(columns.iter().map(|&column| tiles.element_at(row, column, n)));
+            }
             let init: Vec<Value> = at.iter().map(|at| tiles.element(c, at)).collect();
             let sums = tiles.count(0, k, 1, &init, &mut |tiles, k, sums| {
-                let y = tiles.entry(right, k, column, scalar);
-                let add = |(&row, &sum): (&Value, &Value)| {
+                let ys: Vec<Value> = columns.iter().map(|&column| tiles.entry(right, k, column, scalar)).collect();
+                let mut next = Vec::with_capacity(sums.len());
+                for (&row, sums) in rows.iter().zip(sums.chunks(columns.len())) {
                     let x = tiles.entry(left, row, k, scalar);
-                    let product = tiles.b().binary(Op::Mul, x, y);
-                    tiles.b().binary(Op::Add, sum, product)
-                };
-                rows.iter().zip(sums).map(add).collect()
+                    for (&y, &sum) in ys.iter().zip(sums) {
+                        let product = tiles.b().binary(Op::Mul, x, y);
+                        next.push(tiles.b().binary(Op::Add, sum, product));
+                    }
+                }
+                next
             });
             for (at, &sum) in at.iter().zip(&sums) {
                 tiles.b().store(array, &[at.flat], &[], &[], sum);
             }
         };
+        let n_threads = u64::from(self.module.block_dim);
         self.guarded(&[c], None, &mut |tiles| {
             if tiles.by_element || n < MIN_COLUMNS {
-                return tiles.each(m * n, &mut |tiles, flat| {
-                    let at = tiles.split(flat, extents);
-                    block(tiles, at[0], 1, at[1]);
+                // Neighbors have neighboring columns, and the rows and columns of one thread lie far apart.
+                let [rows, columns] = if tiles.by_element { share(m, n, n_threads) } else { [1, 1] };
+                let [down, across] = [m / rows, n / columns];
+                return tiles.each(down * across, &mut |tiles, flat| {
+                    let at = tiles.split(flat, &[down as u32, across as u32]);
+                    let rows: Vec<Value> = (0..rows).map(|i| tiles.offset(at[0], i * down)).collect();
+                    let columns: Vec<Value> = (0..columns).map(|i| tiles.offset(at[1], i * across)).collect();
+                    block(tiles, &rows, &columns);
                 });
             }
             tiles.each(n, &mut |tiles, column| {
+                let some_rows = |tiles: &mut Self, row: Value, n_rows: u64| {
+                    let rows: Vec<Value> = (0..n_rows).map(|i| tiles.offset(row, i)).collect();
+                    block(tiles, &rows, &[column]);
+                };
                 let full = m - m % ROWS;
                 if full > 0 {
                     tiles.count(0, full, ROWS, &[], &mut |tiles, row, _| {
-                        block(tiles, row, ROWS, column);
+                        some_rows(tiles, row, ROWS);
                         Vec::new()
                     });
                 }
                 if m > full {
                     let row = tiles.int(full);
-                    block(tiles, row, m - full, column);
+                    some_rows(tiles, row, m - full);
                 }
             });
         });

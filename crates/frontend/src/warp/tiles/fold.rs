@@ -198,13 +198,22 @@ fn axpy(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
     };
     let alpha = lower.unified(call, &[call.arg(0).clone()], call.arg(0), Type::scalar(scalar))?;
     let span = call.span;
-    let operands = [alpha, source.value, dest.value].map(Operand::Value);
+    let products =
+        lower.map_values("product", &[alpha, source.value].map(Operand::Value), span, &mut |lower, args| {
+            let (alpha, x) = (lower.value(&args[0], span)?, lower.value(&args[1], span)?);
+            let ty = lower.ty(x);
+            let alpha = if ty.as_scalar().is_some() { alpha } else { lower.b().splat(ty, alpha) };
+            Ok(Operand::Value(lower.b().binary(Op::Mul, alpha, x)))
+        })?;
+    let more = lower.value(&products, span)?;
+    if lower.is_spread(dest.value) {
+        lower.add_to_tile(dest.value, more);
+        return Ok(Operand::NONE);
+    }
+    let operands = [dest.value, more].map(Operand::Value);
     let changed = lower.map_values("axpy", &operands, span, &mut |lower, args| {
-        let values = args.iter().map(|arg| lower.value(arg, span)).collect::<Result<Vec<_>>>()?;
-        let ty = lower.ty(values[1]);
-        let alpha = if ty.as_scalar().is_some() { values[0] } else { lower.b().splat(ty, values[0]) };
-        let product = lower.b().binary(Op::Mul, alpha, values[1]);
-        Ok(Operand::Value(lower.b().binary(Op::Add, values[2], product)))
+        let (x, y) = (lower.value(&args[0], span)?, lower.value(&args[1], span)?);
+        Ok(Operand::Value(lower.b().binary(Op::Add, x, y)))
     })?;
     let changed = lower.value(&changed, span)?;
     lower.change_tile(dest.value, changed);

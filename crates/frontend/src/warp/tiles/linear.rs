@@ -111,11 +111,21 @@ fn solve(lower: &mut Lower<'_, '_>, call: &Call<'_>, factor: Factor, in_place: b
         Factor::Both if is_upper => (Some(turned), Some(tile.value)),
         Factor::Both => (Some(tile.value), Some(turned)),
     };
-    let mut found = right.value;
+    // As a matrix, whose columns are right sides.
+    let column = [right.extents, &[1]].concat();
+    let shape = if right.extents.len() == 1 { &column[..] } else { right.extents };
+    let zero = lower.tile_index(0);
+    let mut found = match right.extents.len() {
+        1 => lower.view(right.value, zero, row_major(shape), shape.to_vec()),
+        _ => right.value,
+    };
     for (name, factor) in [("_tile_lower_solve", below), ("_tile_upper_solve", above)] {
         if let Some(factor) = factor {
             found = lower.library_tile(name, &[Operand::Value(factor), Operand::Value(found)], call)?;
         }
+    }
+    if right.extents.len() == 1 {
+        found = lower.view(found, zero, vec![1], right.extents.to_vec());
     }
     Ok(lower.given(right, found, in_place))
 }
@@ -127,19 +137,13 @@ fn transform(lower: &mut Lower<'_, '_>, call: &Call<'_>, sign: f64) -> Result<Op
         TypeKind::Vector { elem, len: 2 } if matches!(elem, Scalar::F32 | Scalar::F64) => elem,
         _ => return Err(lower.wrong_type(call, call.arg(0), "a tile of `vec2` or `vec2d`")),
     };
-    let (rows, n) = match *tile.extents {
-        [n] => (1, n),
-        [rows, n] => (rows, n),
-        _ => return Err(lower.wrong_type(call, call.arg(0), "a tile of one or two dimensions")),
-    };
-    if !n.is_power_of_two() {
-        let message = format!("`{}` needs rows of a power of two of elements, found {n}", call.name);
-        return Err(lower.error("tile-shape", call.arg(0).span, message));
-    }
+    let [leading @ .., n] = tile.extents else { return Err(crate::walk::Reported) };
+    let (rows, n) = (leading.iter().product(), *n);
     let start = lower.tile_index(0);
     let matrix = lower.view(tile.value, start, vec![n.into(), 1], vec![rows, n]);
     let turn = lower.b().float(scalar, sign * std::f64::consts::PI);
-    let made = lower.library_tile("_tile_fft", &[matrix, turn].map(Operand::Value), call)?;
+    let name = if n.is_power_of_two() { "_tile_fft" } else { "_tile_dft" };
+    let made = lower.library_tile(name, &[matrix, turn].map(Operand::Value), call)?;
     let shaped = lower.view(made, start, row_major(tile.extents), tile.extents.to_vec());
     Ok(lower.given(tile, shaped, true))
 }

@@ -13,7 +13,6 @@ pub(super) const ROWS: &[Row] = &[
     own("tile_empty", "shape, dtype?, storage?", |lower, call| filled(lower, call, 0)),
     own("tile_ones", "shape, dtype?, storage?", |lower, call| filled(lower, call, 1)),
     own("tile_full", "shape, value, dtype?, storage?", full),
-    own("tile_arange", "*args, dtype?, storage?", arange),
     own("tile", "x, preserve_type?", of_threads),
     own("untile", "a", of_thread),
     own("tile_from_thread", "shape, value, thread_idx, storage?", from_thread),
@@ -78,55 +77,6 @@ fn full(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
         return Err(lower.wrong_type(call, call.arg(1), "a number, a vector, a matrix or a struct"));
     }
     Ok(lower.fill(value, extents))
-}
-
-/// `tile_arange(stop)`, `tile_arange(start, stop, step)`, of numbers that are known when compiling.
-fn arange(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
-    let number = |arg: &Arg| match &arg.operand {
-        Operand::Static(HostValue::Float(x)) => Some(*x),
-        Operand::Static(HostValue::Scalar(scalar, x)) if scalar.is_float() => Some(x.as_float(*scalar)),
-        operand => operand.as_int().map(|x| x as f64),
-    };
-    let mut numbers = Vec::new();
-    for arg in &call.rest {
-        match number(arg) {
-            Some(x) => numbers.push(x),
-            None => return Err(lower.wrong_type(call, arg, "numbers that are known when compiling")),
-        }
-    }
-    let [start, stop, step] = match numbers[..] {
-        [stop] => [0.0, stop, 1.0],
-        [start, stop] => [start, stop, 1.0],
-        [start, stop, step] => [start, stop, step],
-        _ => return Err(lower.error("argument-count", call.span, "`tile_arange` takes 1 to 3 numbers")),
-    };
-    let dtype = call.get(0).filter(|arg| !arg.operand.is_none()).cloned();
-    let scalar = match dtype {
-        Some(arg) => lower.scalar_argument(call, &arg)?,
-        None => {
-            let scalars = call.rest.iter().filter_map(|arg| lower.type_of(&arg.operand)?.as_scalar());
-            scalars.max().unwrap_or(Scalar::I32)
-        }
-    };
-    lower.check_storage(call, call.get(1))?;
-    let n = if step == 0.0 { 0.0 } else { ((stop - start) / step).ceil() };
-    let Some(n) = (1.0..=1048576.0).contains(&n).then_some(n as u32) else {
-        let message = "`tile_arange` must give at least one element, and at most 2^20";
-        return Err(lower.error("tile-shape", call.span, message));
-    };
-    let ty = Type::tile(Type::i32(), vec![n]);
-    let index = lower.b().push1(Op::TileIndex, &[], Attr::Index(0), ty);
-    let span = call.span;
-    lower.map_values("arange", &[Operand::Value(index)], span, &mut |lower, args| {
-        let x = lower.value(&args[0], span)?;
-        let x = lower.b().cast(x, scalar);
-        let [start, step] = [start, step].map(|x| {
-            let constant = if scalar.is_float() { Const::float(scalar, x) } else { Const::int(scalar, x as i128) };
-            lower.b().constant(scalar, constant)
-        });
-        let product = lower.b().binary(Op::Mul, x, step);
-        Ok(Operand::Value(lower.b().binary(Op::Add, start, product)))
-    })
 }
 
 /// A value of each thread as a tile, the threads along the last dimension.

@@ -44,7 +44,8 @@ fn as_type(lower: &mut Lower<'_, '_>, call: &Call<'_>) -> Result<Operand> {
     let Some(ty) = tile.elem.with_element(scalar) else {
         return Err(lower.wrong_type(call, call.arg(0), "a tile of numbers"));
     };
-    Ok(Operand::Value(lower.tile_as(tile, ty, call.span)?))
+    let cast = if ty == tile.elem { lower.copied(tile) } else { lower.tile_as(tile, ty, call.span)? };
+    Ok(Operand::Value(cast))
 }
 
 impl Lower<'_, '_> {

@@ -9,6 +9,7 @@
 //! Tiles are values in the IR, and things that several names may hold in Python: what changes one of them ([`change`])
 //! gives all names of it, of its views and of what it is a view of a new value.
 
+mod arange;
 pub(crate) mod change;
 mod fold;
 mod linear;
@@ -20,6 +21,7 @@ mod scatter;
 mod shape;
 mod subscript;
 
+pub(crate) use change::{Cells, TilePlace};
 pub(crate) use subscript::TilePart;
 
 use super::builtins::{Arg, Call, Row};
@@ -29,8 +31,17 @@ use crate::walk::{Lower, Operand};
 use diagnostics::Span;
 use ir::{Attr, Op, Scalar, Type, Value};
 
-pub(super) const ROWS: [&[Row]; 8] =
-    [make::ROWS, memory::ROWS, shape::ROWS, map::ROWS, fold::ROWS, product::ROWS, scatter::ROWS, linear::ROWS];
+pub(super) const ROWS: [&[Row]; 9] = [
+    make::ROWS,
+    arange::ROWS,
+    memory::ROWS,
+    shape::ROWS,
+    map::ROWS,
+    fold::ROWS,
+    product::ROWS,
+    scatter::ROWS,
+    linear::ROWS,
+];
 
 /// Functions that change a tile, and by which argument it is given.
 pub(crate) const CHANGED: &[(&str, usize)] = &[
@@ -185,12 +196,6 @@ impl Lower<'_, '_> {
     pub(super) fn fill(&mut self, elem: Value, extents: Vec<u32>) -> Operand {
         let ty = Type::tile(self.ty(elem), extents);
         Operand::Value(self.b().push1(Op::TileFill, &[elem], Attr::None, ty))
-    }
-
-    pub(super) fn view(&mut self, tile: Value, start: Value, strides: Vec<u64>, extents: Vec<u32>) -> Value {
-        let elem = self.ty(tile).as_tile().map_or(Type::f32(), |(elem, _)| elem);
-        let ty = Type::tile(elem, extents);
-        self.b().push1(Op::TileView, &[tile, start], Attr::Extents(strides.into()), ty)
     }
 
     pub(super) fn get(&mut self, tile: Tile, index: u64) -> Value {

@@ -107,12 +107,23 @@ impl Lower<'_, '_> {
                 total = lower.b().binary(Op::Mul, alpha, total);
             }
             if out.is_some() {
-                let mut before = next()?;
-                if beta.is_some() {
-                    let beta = next()?;
-                    before = lower.b().binary(Op::Mul, beta, before);
+                let before = next()?;
+                let alone = total;
+                let Some(beta) = beta.map(|_| next()).transpose()? else {
+                    return Ok(Operand::Value(lower.b().binary(Op::Add, total, before)));
+                };
+                let mut b = lower.b();
+                let scaled = b.binary(Op::Mul, beta, before);
+                total = b.binary(Op::Add, total, scaled);
+                if b.ty(before).as_scalar().is_some_and(Scalar::is_float) {
+                    // What is multiplied by 0 counts for nothing, whatever it is.
+                    let zero = b.float(b.ty(beta).as_scalar().unwrap_or(Scalar::F32), 0.0);
+                    let (is_zero, is_finite) =
+                        (b.compare(Op::Eq, beta, zero), b.push1(Op::IsFinite, &[before], Attr::None, Type::bool()));
+                    let is_wild = b.unary(Op::Not, is_finite);
+                    let is_nothing = b.binary(Op::And, is_zero, is_wild);
+                    total = b.select(is_nothing, alone, total);
                 }
-                total = lower.b().binary(Op::Add, total, before);
             }
             Ok(Operand::Value(total))
         })

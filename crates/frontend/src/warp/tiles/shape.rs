@@ -2,10 +2,11 @@
 
 use super::{Tile, row_major, shape_text};
 use crate::HostValue;
+use crate::walk::call::Args;
 use crate::walk::lower::Result;
 use crate::walk::{Lower, Operand};
 use crate::warp::builtins::{Arg, Call, Row, own};
-use ir::{Attr, Op, Scalar, Type, TypeKind, Value};
+use ir::{Attr, Op, Scalar, TypeKind, Value};
 
 pub(super) const ROWS: &[Row] = &[
     own("tile_view", "t, offset, shape?", view),
@@ -234,36 +235,19 @@ impl Lower<'_, '_> {
     ) -> Result<Value> {
         let mut extents = tile.extents.to_vec();
         extents[axis] = indices.extents[0];
-        let strides = row_major(tile.extents);
-        // The number of each element, along all axes; then what is there.
-        let mut counts = Vec::new();
-        for dim in 0..extents.len() {
-            let ty = Type::tile(Type::i32(), extents.clone());
-            counts.push(Operand::Value(self.b().push1(Op::TileIndex, &[], Attr::Index(dim as u32), ty)));
-        }
-        let n = tile.extents[axis];
-        let operands = [&counts[..], &[Operand::Value(indices.value), Operand::Value(tile.value)]].concat();
-        let rank = extents.len();
-        let whole: Vec<bool> = (0..rank + 2).map(|i| i >= rank).collect();
-        let gathered = self.map_elements("gather", &operands, &whole, span, &mut |lower, args| {
-            let values = args.iter().map(|arg| lower.value(arg, span)).collect::<Result<Vec<_>>>()?;
-            let mut at = lower.b().int(Scalar::I64, 0);
-            for (dim, (&count, &stride)) in values.iter().zip(&strides).enumerate() {
-                let mut b = lower.b();
-                let mut index = b.cast(count, Scalar::I64);
-                if dim == axis {
-                    let found = b.push1(Op::TileGet, &[values[rank], index], Attr::None, indices.elem);
-                    let found = b.cast(found, Scalar::I64);
-                    let (zero, n) = (b.int(Scalar::I64, 0), b.int(Scalar::I64, n.into()));
-                    let (is_negative, from_end) = (b.compare(Op::Lt, found, zero), b.binary(Op::Add, found, n));
-                    index = b.select(is_negative, from_end, found);
-                }
-                let stride = b.int(Scalar::I64, stride.into());
-                let offset = b.binary(Op::Mul, index, stride);
-                at = b.binary(Op::Add, at, offset);
-            }
-            Ok(Operand::Value(lower.b().push1(Op::TileGet, &[values[rank + 1], at], Attr::None, tile.elem)))
-        })?;
-        self.value(&gathered, span)
+        // As (what is outside of the axis, the axis, what is within it).
+        let flat = |extents: &[u32]| {
+            let product = |part: &[u32]| part.iter().product::<u32>();
+            vec![product(&extents[..axis]), extents[axis], product(&extents[axis + 1..])]
+        };
+        let start = self.tile_index(0);
+        let (from, to) = (flat(tile.extents), flat(&extents));
+        let source = self.view(tile.value, start, row_major(&from), from);
+        let zero = self.zero(tile.elem);
+        let like = self.fill(zero, to);
+        let operands = [Operand::Value(source), Operand::Value(indices.value), like];
+        let made = self.builtin("_tile_gather", Args::positional(&operands, span), span)?;
+        let made = self.value(&made, span)?;
+        Ok(self.view(made, start, row_major(&extents), extents))
     }
 }
