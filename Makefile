@@ -6,7 +6,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: demo test dev bench-cpu fuzz lint rust-tests python-tests test-gpu bench-gpu gpu-bundle conformance conformance-numba conformance-quick wheel clean
+.PHONY: demo test dev bench-cpu fuzz differential lint rust-tests python-tests test-gpu bench-gpu gpu-bundle conformance conformance-numba conformance-quick wheel clean
 
 PYTHON ?= python3
 DEMO ?=
@@ -83,6 +83,13 @@ bench-cpu: dev
 FUZZ_SECONDS ?= 600
 fuzz: .venv/packages
 	nice cargo run --locked --release -p gridstride-filetests --example fuzz -- $(FUZZ_SECONDS)
+
+# Random programs in a style of users (warp, gradients, numba, c, arrays), beside the peer that PEER=PYTHON has.
+STYLE ?= warp
+COUNT ?= 300
+SEED ?= 0
+differential: dev
+	$(BIN)/python tests/differential/run.py $(STYLE) --count $(COUNT) --seed $(SEED) $(if $(PEER),--peer $(PEER))
 
 # For other machines, in the release profile: dist/gridstride-*.whl.
 wheel: .venv/packages

@@ -55,10 +55,14 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
 
 
 def clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None) -> Any:
-    """Elements within bounds; a bound of None is none."""
+    """Elements within bounds; a bound of None is none, and so is an int beyond the numbers of the array's type."""
     a = _interop.asarray(a)
     low = min if a_min is None else a_min
     high = max if a_max is None else a_max
+    if type(low) is int and a._dtype.kind in "iu" and low < np.iinfo(a._dtype).min:
+        low = None
+    if type(high) is int and a._dtype.kind in "iu" and high > np.iinfo(a._dtype).max:
+        high = None
     if low is None and high is None:
         found = a.copy()
     elif low is None:
@@ -92,7 +96,9 @@ def _clip_body(dtype: np.dtype[Any]) -> Body:
 def round(a: Any, decimals: int = 0, out: Any = None) -> Any:
     """Rounded to decimals, halves to even."""
     a = _interop.asarray(a)
-    if a._dtype.kind in "biu":
+    if a._dtype.kind == "b":
+        a = a.astype(np.float16)
+    if a._dtype.kind in "iu":
         if decimals >= 0:
             found = a.copy()
         else:
@@ -125,7 +131,7 @@ def angle(z: Any, deg: bool = False) -> Any:
     if z._dtype.kind == "c":
         found = _ufuncs.ALL["arctan2"](z.imag, z.real)
     else:
-        found = _ufuncs.ALL["arctan2"](_creation.zeros((), float if z._dtype.kind in "biu" else z._dtype), z)
+        found = _ufuncs.ALL["arctan2"](_creation.zeros((), float if z._dtype.kind == "b" else z._dtype), z)
     return _ufuncs.ALL["degrees"](found) if deg else found
 
 

@@ -265,7 +265,7 @@ def reduce(fold: Fold, a: Any, axes: Sequence[int]) -> Any:
         if fold.empty is None:
             raise ValueError(f"zero-size array to reduction operation {fold.name} which has no identity")
         blank = _array.fresh(fold.source, (1,))
-        source = _native.Array(_memory.elem(fold.source), blank.ptr, (1, 0), (8, 8), blank._place, blank)
+        source = _native.Array(_memory.elem(fold.source), blank.ptr, (1, 1), (8, 8), blank._place, blank)
         found = _step_of_threads(fold, True, [source], (1, 0, 1), 0)
         made = _array.fresh(fold.result, shape)
         from gridstride.cupy import _creation

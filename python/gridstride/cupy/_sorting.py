@@ -239,7 +239,8 @@ in1d = isin
 
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
     """The elements that are in both arrays, in order."""
-    found = unique(ar1)
+    ar1, ar2 = _interop.asarray(ar1), _interop.asarray(ar2)
+    found = unique(ar1.astype(np.result_type(ar1._dtype, ar2._dtype)))
     return found[isin(found, ar2)]
 
 

@@ -133,10 +133,14 @@ def quantile(
     fractions = _array_of_fractions(q)
     axes = _reduce.axes_of(axis, a.ndim)
     kept = [k for k in np.arange(a.ndim).tolist() if k not in axes]
-    moved = a.transpose((*kept, *axes)).reshape(tuple(a._shape[k] for k in kept) + (-1,))
-    n = moved._shape[-1]
+    n = math.prod(a._shape[k] for k in axes)
+    moved = a.transpose((*kept, *axes)).reshape((*(a._shape[k] for k in kept), n))
     if a._dtype.kind in "biu":
         moved = moved.astype(float)
+    if not n:
+        # Nothing has no order.
+        moved = _creation.full((*moved._shape[:-1], 1), math.nan, moved._dtype)
+        n = 1
     ordered = _sorting.sort(moved, -1)
     parts = []
     for one in fractions.ravel().tolist():
@@ -149,6 +153,9 @@ def quantile(
             raise ValueError(f"method {method!r} is not supported: linear, lower, higher, nearest and midpoint are")
         first, second = ordered[..., low], ordered[..., high]
         found = first + (second - first) * weight if weight else first
+        if weight and a._dtype.kind == "f":
+            # Between two infinities of one sign there is no distance.
+            found = _mathematics.where(first == second, first, found)
         # A NaN is at the end, where there is one.
         if a._dtype.kind in "fc":
             end = ordered[..., n - 1]
@@ -219,7 +226,7 @@ def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: in
     m = m.astype(np.result_type(m._dtype, float))
     less = (0 if bias else 1) if ddof is None else ddof
     m = m - _reductions.mean(m, 1, keepdims=True)
-    found = _linalg.matmul(m, m.T.conj()) / (m._shape[1] - less)
+    found = _linalg.matmul(m, m.T.conj()) / float(max(m._shape[1] - less, 0))
     return _shapes.squeeze(found)
 
 

@@ -130,6 +130,8 @@ class ufunc:
                 raise
             # An int beyond all numbers of the array's type compares as it would in Python.
             return self._general([_limit(one, values) for one in values], out, where, dtype, casting)
+        if dtype is not None:
+            self._check_inputs(operands, plan, casting)
         arrays = [one for one in operands if isinstance(one, _array.ndarray)]
         shapes = [one._shape for one in arrays]
         if where is not True:
@@ -142,6 +144,14 @@ class ufunc:
         operands = [_apart(one, outs) if out is not None else one for one in operands]
         _elementwise.run(plan.body, operands, outs, None if where is True else where)
         return outs[0] if self.nout == 1 else tuple(outs)
+
+    def _check_inputs(self, operands: Any, plan: _Plan, casting: str) -> None:
+        for index, (one, to) in enumerate(zip(operands, plan.inputs, strict=True)):
+            if isinstance(one, _array.ndarray) and not np.can_cast(one._dtype, to, casting):  # type: ignore[arg-type]
+                raise TypeError(
+                    f"Cannot cast ufunc '{self.name}' input {index} from {one._dtype!r} to {to!r} with casting rule "
+                    f"{casting!r}"
+                )
 
     def _outputs(self, plan: _Plan, arrays: Any, shapes: Any, out: Any, casting: str) -> Sequence[Any]:
         shape = _layout.broadcast(shapes)

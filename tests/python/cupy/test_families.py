@@ -175,6 +175,13 @@ CALLS = [
     ("tril_indices", 4),
     ("ix_", WHOLE[:3], WHOLE[:2]),
     ("atleast_3d", V),
+    ("median", np.full(4, np.inf)),
+    ("median", np.zeros((0, 3)), 0),
+    ("cov", np.zeros((2, 0))),
+    ("intersect1d", np.array([1, 2, 3], np.uint8), np.array([-1, 2, 3], np.int8)),
+    ("angle", np.array([0, 3], np.uint8)),
+    ("round", np.array([True, False])),
+    ("var", np.zeros((0, 3)), 0),
 ]
 
 

@@ -278,3 +278,17 @@ def test_results_go_to_arrays_of_every_kind():
             cp.add(a, a, out=cp.zeros(3, np.float32))
         with pytest.raises(TypeError, match="Cannot cast"):
             cp.add(a, 1.5, out=cp.zeros(7, np.int32))
+
+
+def test_a_type_to_compute_in_loses_nothing_silently():
+    x = cp.array([1.5 + 2j])
+    with pytest.raises(TypeError, match="Cannot cast ufunc 'add' input 0 from"):
+        cp.add(x, 1, dtype="float64")
+    assert cp.add(x, 1, dtype="float64", casting="unsafe").tolist() == [2.5]
+    assert cp.add(cp.array([1.5]), 1, dtype="float32").tolist() == [2.5]
+
+
+def test_bounds_beyond_the_type_are_none():
+    x = cp.array([0, 3, 200], cp.uint8)
+    assert cp.clip(x, -5, 100).tolist() == [0, 3, 100]
+    assert cp.clip(x, 2, 999).tolist() == [2, 3, 200]
