@@ -181,7 +181,7 @@ class CBody(Body):
         if array == "grid":
             return f"grid[{index} & 1][{self.expression('int', 0)} & 1]"
         forms = [f"{array}[{index}]", f"*({array} + ({index}))", f"*&{array}[{index}]"]
-        return self.rng.choice([*forms, f"({array} + 3)[-({index} & 3)]"])
+        return self.rng.choice([*forms, f"({array} + 3)[-(int)({index} & 3)]"])
 
     # Statements.
 
