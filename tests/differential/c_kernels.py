@@ -335,7 +335,7 @@ def program(seed: int) -> str:
     for k, ty in enumerate(types):
         dtype = {**INTS, **FLOATS}[ty]
         values = integers(rng, dtype, THREADS) if ty in INTS else floats(rng, THREADS)
-        lines.append(f"    a{k} = np.array({values}).astype(np.{dtype})")
+        lines.append(f"    a{k} = np.array({values}, np.{dtype})")
     lines += [f"    ints, floats = np.zeros({THREADS} * 64, np.int64), np.zeros({THREADS} * 64)"]
     lines += [
         f"    launch_c(device, TEXT, PARAMETERS, {THREADS}, a0, a1, a2, ints, floats)",

@@ -161,6 +161,6 @@ def program(seed: int) -> str:
     lines += ["@jit", f"def body(i, {', '.join(arrays)}, out):", *body.lines, *stores, "", "", "def run(device):"]
     for name, ty in arrays.items():
         values = integers(rng, ty, THREADS) if ty in INTS else floats(rng, THREADS)
-        lines.append(f"    {name} = np.array({values}).astype(np.{ty})")
+        lines.append(f"    {name} = np.array({values}, np.{ty})")
     lines += [f"    out = np.zeros(({THREADS}, 100))", f"    launch(device, body, {THREADS}, {', '.join(arrays)}, out)"]
     return "\n".join([*lines, "    return [out]"]) + "\n"

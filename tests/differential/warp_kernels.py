@@ -327,7 +327,7 @@ def runner(rng, scalars):
     lines = ["def run(device):"]
     for ty in scalars:
         values = integers(rng, ty, THREADS) if ty in INTS else floats(rng, THREADS)
-        lines.append(f"    a_{ty} = wp.array(np.array({values}).astype(np.{ty}), dtype=wp.{ty}, device=device)")
+        lines.append(f"    a_{ty} = wp.array(np.array({values}, np.{ty}), dtype=wp.{ty}, device=device)")
     return [
         *lines,
         f"    ints = wp.zeros(({THREADS}, 512), dtype=wp.int64, device=device)",
