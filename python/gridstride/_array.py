@@ -487,12 +487,13 @@ def make(cls: Any, ptr: int, shape: tuple[int, ...], strides: tuple[int, ...], o
 
 
 def _annotation(cls: Any, dtype: Any, ndim: int, requires_grad: bool) -> Any:
+    from gridstride import _array_ranks
+
     annotation = ArrayAnnotation(dtype, ndim)
     if isinstance(annotation.__gs_type__, tuple):
         return annotation
     empty = make(annotation.dtype, 0, (0,) * ndim, (annotation.dtype.__gs_type__.size,) * ndim, None)
-    empty._requires_grad, empty._is_annotation = requires_grad, True
-    return empty
+    return _array_ranks.as_annotation(empty, requires_grad)
 
 
 _operators.install(array)

@@ -37,6 +37,28 @@ class array4d(array1d):  # noqa: N801
     _default_ndim = 4
 
 
+class annotation_array(array):  # noqa: N801
+    """An empty array that stands for a type. Programs may say in its shape what its dimensions are."""
+
+    _is_annotation = True
+
+    @property
+    def shape(self) -> tuple[Any, ...]:  # type: ignore[override]
+        """Zeros, or what was set."""
+        return self.__dict__.get("shape", (0,) * self.ndim)
+
+    @shape.setter
+    def shape(self, value: tuple[Any, ...]) -> None:
+        self.__dict__["shape"] = value
+
+
+def as_annotation(empty: array, requires_grad: bool) -> array:
+    """An empty array as one that stands for its type."""
+    empty.__class__ = annotation_array
+    empty._requires_grad = requires_grad
+    return empty
+
+
 class fixedarray(array):  # noqa: N801 - Warp's name
     """Annotation of a function's result: an array that the function made with `wp.zeros(shape=…)`."""
 

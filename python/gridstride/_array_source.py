@@ -240,9 +240,8 @@ def _values(data: Any, cls: Any) -> tuple[np.ndarray, bool]:
     if isinstance(data, composite):
         return _numbers(_plain(data), cls), False
     values = data if isinstance(data, np.ndarray) else _numpy_of(data)
-    if values.ndim == 0:
-        raise RuntimeError(f"data must be a sequence or an array, not the scalar {data!r}")
-    return _numbers(values, cls), True
+    # An array of no dimensions is one element, as `np.atleast_1d` has it.
+    return _numbers(np.atleast_1d(values), cls), True
 
 
 def _numpy_of(data: Any) -> np.ndarray:

@@ -18,11 +18,13 @@ mod source;
 pub use render::render;
 pub use source::{FileId, SourceFile, SourceMap, Span};
 
-/// One mistake of the user's, in the user's terms.
+/// One mistake of the user's, or what may be one, in the user's terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Stable name, `type-mismatch`; listed in docs/errors.md.
     pub code: &'static str,
+    /// What is said of the program, which is compiled all the same.
+    pub is_warning: bool,
     /// One short line: lower case, no full stop, the user's names in backticks.
     pub message: String,
     /// What the message is about.
@@ -37,7 +39,12 @@ pub struct Diagnostic {
 
 impl Diagnostic {
     pub fn new(code: &'static str, span: Span, message: impl Into<String>) -> Self {
-        Diagnostic { code, message: message.into(), span, label: String::new(), labels: Vec::new(), help: None }
+        let (message, label) = (message.into(), String::new());
+        Diagnostic { code, is_warning: false, message, span, label, labels: Vec::new(), help: None }
+    }
+
+    pub fn warning(code: &'static str, span: Span, message: impl Into<String>) -> Self {
+        Diagnostic { is_warning: true, ..Diagnostic::new(code, span, message) }
     }
 
     pub fn label(mut self, text: impl Into<String>) -> Self {

@@ -5,7 +5,8 @@ use std::fmt::Write;
 
 /// The report with its source lines. A span of [`Span::NONE`] leaves the excerpt out.
 pub fn render(diagnostic: &Diagnostic, sources: &SourceMap) -> String {
-    let mut out = format!("error[{}]: {}", diagnostic.code, diagnostic.message);
+    let kind = if diagnostic.is_warning { "warning" } else { "error" };
+    let mut out = format!("{kind}[{}]: {}", diagnostic.code, diagnostic.message);
     excerpt(&mut out, diagnostic.span, &diagnostic.label, '^', "-->", sources);
     for (span, text) in &diagnostic.labels {
         excerpt(&mut out, *span, text, '-', ":::", sources);

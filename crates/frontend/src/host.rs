@@ -225,6 +225,8 @@ pub trait Host {
     fn constant_array(&self, _object: ObjectId) -> Option<(Type, Vec<u64>, Vec<Const>)> {
         None
     }
+    /// Takes a report that does not stop the compilation.
+    fn warn(&self, _report: String) {}
     /// A name of an object for messages.
     fn describe(&self, object: ObjectId) -> String;
 }

@@ -62,8 +62,10 @@ pub(crate) struct Rules {
     pub(crate) is_in_blocks: bool,
     /// `a[i] += x` is one step that threads may share.
     pub(crate) is_update_atomic: bool,
-    /// A name that is not set on some path is 0 there; else reading it is refused.
-    pub(crate) is_unset_zero: bool,
+    /// A name that nothing has set yet is 0; else reading it is refused.
+    pub(crate) is_early_zero: bool,
+    /// `raise` ends a thread.
+    pub(crate) has_raise: bool,
     /// Integer literals as arguments stay known while the function called is compiled.
     pub(crate) is_constant_passed: bool,
     /// Names of the language are known without an import.

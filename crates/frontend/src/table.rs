@@ -16,12 +16,15 @@ use diagnostics::SourceFile;
 use ir::{Const, Type};
 use ruff_python_ast::{Expr, ExprCall, Number, Operator, Stmt, StmtClassDef, StmtFunctionDef, UnaryOp};
 use ruff_text_size::Ranged;
+use std::cell::RefCell;
 use std::sync::Arc;
 
 #[derive(Debug)]
 pub struct TableHost {
     names: Vec<(String, HostValue)>,
     objects: Vec<Object>,
+    /// What the front end warned of.
+    pub warnings: RefCell<Vec<String>>,
 }
 
 #[derive(Debug)]
@@ -40,7 +43,8 @@ impl TableHost {
     /// Reads a module's text; the names `wp` and `math` are there without an import.
     pub fn new(file: &str, text: &str) -> Result<TableHost, String> {
         let parsed = ruff_python_parser::parse_module(text).map_err(|error| error.to_string())?;
-        let mut host = TableHost { names: Vec::new(), objects: vec![Object::Library, Object::Math] };
+        let mut host =
+            TableHost { names: Vec::new(), objects: vec![Object::Library, Object::Math], warnings: RefCell::default() };
         host.define("wp", HostValue::Object(ObjectId(0)));
         host.define("math", HostValue::Object(ObjectId(1)));
         let source = SourceFile::new(file, text);
@@ -311,6 +315,10 @@ fn arithmetic(op: Operator, x: HostValue, y: HostValue) -> Result<HostValue, Str
 }
 
 impl Host for TableHost {
+    fn warn(&self, report: String) {
+        self.warnings.borrow_mut().push(report);
+    }
+
     fn source(&self, func: ObjectId) -> Result<Arc<FuncSource>, String> {
         match self.objects.get(func.0 as usize) {
             Some(Object::Func(source)) => Ok(source.clone()),

@@ -321,6 +321,12 @@ impl<'h> Recorder<'h> {
 }
 
 impl Host for Recorder<'_> {
+    fn warn(&self, report: String) {
+        // Every process says it.
+        self.leave_open();
+        self.host.warn(report);
+    }
+
     fn source(&self, func: ObjectId) -> Result<Arc<FuncSource>, String> {
         let found = self.host.source(func);
         self.note(Question::Source(func), &Answer::Source(&found));

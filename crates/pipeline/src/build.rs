@@ -196,6 +196,10 @@ impl Host for Timed<'_> {
         source
     }
 
+    fn warn(&self, report: String) {
+        self.host.warn(report);
+    }
+
     fn overloads(&self, func: ObjectId) -> Vec<ObjectId> {
         self.host.overloads(func)
     }

@@ -11,12 +11,13 @@ use frontend::{
     TypePattern,
 };
 use ir::{Const, Type};
-use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyException, PySyntaxWarning, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyDict, PyFloat, PyInt, PyString, PyTuple, PyType};
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::ffi::CString;
 use std::sync::Arc;
 
 /// Live objects of one compilation. Those that the front end was told of stay alive with it.
@@ -32,6 +33,8 @@ pub(crate) struct LiveHost<'py> {
     interrupt: RefCell<Option<PyErr>>,
     /// What functions of other compilers that are called need to be linked with.
     linked: RefCell<Vec<Bound<'py, PyAny>>>,
+    /// Reports of what may be a mistake.
+    warnings: RefCell<Vec<String>>,
 }
 
 type Known = RefCell<HashMap<ObjectId, HashMap<String, Option<HostValue>>>>;
@@ -50,7 +53,18 @@ impl<'py> LiveHost<'py> {
             attributes: RefCell::default(),
             interrupt: RefCell::default(),
             linked: RefCell::default(),
+            warnings: RefCell::default(),
         }
+    }
+
+    /// Passes on what the compiler warned of, as a `SyntaxWarning`; an error where the program makes errors of these.
+    pub(crate) fn warn_of(&self, kernel: &str) -> PyResult<()> {
+        let reports = std::mem::take(&mut *self.warnings.borrow_mut());
+        if reports.is_empty() {
+            return Ok(());
+        }
+        let text = CString::new(format!("kernel `{kernel}`:\n\n{}", reports.join("\n\n")))?;
+        PyErr::warn(self.py, &self.py.get_type::<PySyntaxWarning>(), &text, 2)
     }
 
     /// What functions of other compilers that were called need to be linked with, a list each.
@@ -327,6 +341,10 @@ fn closure<'py>(pyfunc: &Bound<'py, PyAny>) -> PyResult<Vec<(String, Option<Boun
 }
 
 impl Host for LiveHost<'_> {
+    fn warn(&self, report: String) {
+        self.warnings.borrow_mut().push(report);
+    }
+
     fn source(&self, func: ObjectId) -> Result<Arc<FuncSource>, String> {
         if let Some(known) = self.sources.borrow().get(&func) {
             return Ok(known.clone());

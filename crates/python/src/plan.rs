@@ -473,6 +473,9 @@ impl Variants {
             }
         };
         host.interrupted()?;
+        if self.adjoint.is_none() {
+            host.warn_of(&kernel.get().name)?;
+        }
         let linked = external::linked(kernel, &host)?;
         if !linked.is_empty() {
             lock(&self.linked).push((key, linked));

@@ -318,6 +318,8 @@ class Expressions:
         if name in _ATOMICS:
             return self._atomic(_ATOMICS[name])
         args = self._arguments()
+        if name in ("WP_TILE_SYNC",):
+            return Typed("pass", types.VOID)
         if name in ("printf",):
             return Typed(f"wp.printf({', '.join(arg.text for arg in args)})", types.VOID)
         is_single = name.endswith("f") and name[:-1] in _MATH

@@ -49,7 +49,7 @@ fn codes_in_use(tree: &Tree) -> BTreeMap<String, (String, usize)> {
 }
 
 /// What stands before a code, where it is a literal.
-const CALLS: &[&str] = &["Diagnostic::new(", ".report(", ".error(", "code: "];
+const CALLS: &[&str] = &["Diagnostic::new(", "Diagnostic::warning(", ".report(", ".error(", "code: "];
 
 fn is_code(literal: &str) -> bool {
     !literal.is_empty() && literal.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-')

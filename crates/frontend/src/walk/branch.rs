@@ -1,6 +1,6 @@
 //! `if` statements, conditional expressions, `and`/`or`: two paths that meet again.
 
-use super::lower::{Binding, Lower, Names, Result};
+use super::lower::{Binding, Doubt, Lower, Names, Result};
 use super::operand::{Operand, literal_as};
 use crate::HostValue;
 use diagnostics::Span;
@@ -116,10 +116,23 @@ impl Lower<'_, '_> {
         for (name, joined) in &merged {
             let operand = joined.rebuild(&mut results);
             self.bind_mixed(name, operand, mixed.contains(name));
+            let doubt = |(arm, (_, names)): (usize, &(RegionId, &Names))| match names.get(name) {
+                None => Some(self.unset_in(name, is_live[0] && arm == 0, span)),
+                Some(_) => names.doubt(name).cloned(),
+            };
+            if let Some(doubt) = live.iter().enumerate().find_map(doubt) {
+                self.names.set_doubt(name, doubt);
+            }
         }
         if live.is_empty() {
             self.unreachable();
         }
+    }
+
+    /// That a name is not set where the condition of an `if` is true, or false.
+    fn unset_in(&self, name: &str, holds: bool, span: Span) -> Doubt {
+        let line = self.line_of(span);
+        (format!("`{name}` is not set where the condition on line {line} is {holds}"), span)
     }
 
     fn met(
@@ -130,27 +143,18 @@ impl Lower<'_, '_> {
         span: Span,
         is_live: [bool; 2],
     ) -> Met {
-        let line = self.line_of(span);
-        if self.rules.is_unset_zero && bindings.len() == 2 {
-            let known = |binding: &Option<&Binding>| match binding {
-                Some(Binding::Is(operand)) => Some((*operand).clone()),
-                _ => None,
-            };
-            if let [Some(operand), None] | [None, Some(operand)] = [known(&bindings[0]), known(&bindings[1])] {
-                let is_failed = bindings.iter().any(|binding| matches!(binding, Some(Binding::Failed)));
-                if let Some(form) = self.carried_form(&operand).filter(|_| !is_failed) {
-                    return Met::Joined(form);
-                }
-            }
+        // What one arm alone sets is 0 after the other.
+        if let [Some(Binding::Is(operand)), None] | [None, Some(Binding::Is(operand))] = bindings
+            && let Some(form) = self.carried_form(operand)
+        {
+            return Met::Joined(form);
         }
         for (arm, binding) in bindings.iter().enumerate() {
             match binding {
                 Some(Binding::Failed) => return Met::Binding(Binding::Failed),
                 Some(open @ Binding::Open(..)) => return Met::Binding((*open).clone()),
                 None => {
-                    let holds = if is_live[0] { arm == 0 } else { false };
-                    let holds = if holds { "true" } else { "false" };
-                    let text = format!("`{name}` is not set where the condition on line {line} is {holds}");
+                    let (text, span) = self.unset_in(name, is_live[0] && arm == 0, span);
                     return Met::Binding(Binding::Open(text, span));
                 }
                 Some(Binding::Is(_)) => {}
@@ -168,6 +172,7 @@ impl Lower<'_, '_> {
         match self.join(&operands) {
             Some(joined) => Met::Joined(joined),
             None => {
+                let line = self.line_of(span);
                 let kinds: Vec<String> = operands.iter().map(|operand| self.describe(operand)).collect();
                 let text = format!("`{name}` is {} on the two paths of the `if` on line {line}", kinds.join(" and "));
                 Met::Binding(Binding::Open(text, span))

@@ -4,7 +4,7 @@ use super::lower::{Binding, Lower, Result, Scope};
 use super::operand::Operand;
 use super::operator::Sides;
 use crate::HostValue;
-use diagnostics::Span;
+use diagnostics::{Diagnostic, Span};
 use ir::{Attr, Op, Type};
 use ruff_python_ast::{CmpOp, Expr, ExprCompare, ExprName, ExprNumberLiteral, Number};
 use ruff_text_size::Ranged;
@@ -90,15 +90,18 @@ impl Lower<'_, '_> {
         match self.names.get(text) {
             Some(Binding::Is(operand)) => {
                 let operand = operand.clone();
+                self.warn_of_doubt(text, span);
                 return Ok(self.opened(&operand));
             }
             Some(Binding::Failed) => return Err(super::Reported),
             Some(Binding::Open(why, at)) => {
                 let (why, at) = (why.clone(), *at);
                 let mut report = self
-                    .report("maybe-unset", span, format!("`{text}` may not be set here"))
+                    .report("mixed-kinds", span, format!("`{text}` does not stand for one thing here"))
                     .label(why)
-                    .help(format!("give `{text}` a value on every path, for example before the branch or loop"));
+                    .help(format!(
+                        "give `{text}` a value of one type on every path, for example before the branch or loop"
+                    ));
                 if at != span && !at.is_none() {
                     report = report.also(at, "this decides");
                 }
@@ -106,10 +109,10 @@ impl Lower<'_, '_> {
             }
             None => {}
         }
-        if self.rules.is_unset_zero && self.is_read_early(text, span) {
+        if self.is_read_early(text, span) {
             return Err(super::Reported);
         }
-        if self.rules.is_unset_zero && self.own.iter().any(|own| own == text) {
+        if self.rules.is_early_zero && self.own.iter().any(|own| own == text) {
             return Ok(Operand::int(0));
         }
         match self.lookup(text) {
@@ -131,6 +134,19 @@ impl Lower<'_, '_> {
         let Some(frame) = self.loops.iter_mut().rev().find(|frame| is_late(frame)) else { return false };
         frame.early.push((name.to_owned(), span));
         true
+    }
+
+    /// Warns of a name that is 0 here where one path to it sets nothing.
+    fn warn_of_doubt(&mut self, name: &str, span: Span) {
+        let Some((why, at)) = self.names.doubt(name).cloned() else { return };
+        let mut report =
+            Diagnostic::warning("maybe-unset", span, format!("`{name}` may not be set here, and is 0 then"))
+                .label(why)
+                .help(format!("give `{name}` a value on every path, for example before the branch or loop"));
+        if at != span && !at.is_none() {
+            report = report.also(at, "this decides");
+        }
+        self.emit(report);
     }
 
     pub(crate) fn unknown_name(&mut self, name: &str, span: Span) -> super::Reported {

@@ -43,7 +43,11 @@ pub(crate) enum Binding {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
     entries: Vec<(String, Binding)>,
+    /// Names that one path to here did not set: the text that names the path, and what decides it.
+    doubts: Vec<(String, Doubt)>,
 }
+
+pub(crate) type Doubt = (String, Span);
 
 impl Names {
     pub(crate) fn get(&self, name: &str) -> Option<&Binding> {
@@ -51,10 +55,21 @@ impl Names {
     }
 
     pub(crate) fn set(&mut self, name: &str, binding: Binding) {
+        self.doubts.retain(|(known, _)| known != name);
         match self.entries.iter_mut().find(|(known, _)| known == name) {
             Some((_, old)) => *old = binding,
             None => self.entries.push((name.to_owned(), binding)),
         }
+    }
+
+    pub(crate) fn doubt(&self, name: &str) -> Option<&Doubt> {
+        self.doubts.iter().find(|(known, _)| known == name).map(|(_, doubt)| doubt)
+    }
+
+    /// Says that a name, which is set, is 0 on some path.
+    pub(crate) fn set_doubt(&mut self, name: &str, doubt: Doubt) {
+        self.doubts.retain(|(known, _)| known != name);
+        self.doubts.push((name.to_owned(), doubt));
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&String, &Binding)> {
@@ -69,6 +84,8 @@ pub(crate) struct LoopFrame {
     pub(crate) carried: Vec<Carried>,
     /// What another walk has to change: literals that need another type.
     pub(crate) wanted: Vec<(String, Joined)>,
+    /// Names that a path to the loop did not set and that the loop uses for something else, and why they cannot be both, and where.
+    pub(crate) forgotten: Vec<(String, String, Span)>,
     /// Names read before anything set them, which a later round of the loop may find set by an earlier one.
     pub(crate) early: Vec<(String, Span)>,
     /// Names that the loop may change.
@@ -99,6 +116,8 @@ pub(crate) struct Carried {
     pub(crate) param: Option<Value>,
     /// Whether the loop itself sets the name first: what it holds before that is never read.
     pub(crate) is_late: bool,
+    /// Whether a path to the loop, or its first round, does not set the name.
+    pub(crate) is_open: bool,
 }
 
 pub(crate) struct Lower<'u, 'h> {
@@ -149,6 +168,7 @@ pub(crate) struct Mark {
     diagnostics: usize,
     returns: Option<Vec<Type>>,
     sites: usize,
+    funcs: usize,
 }
 
 impl Lower<'_, '_> {
@@ -237,6 +257,7 @@ impl Lower<'_, '_> {
             diagnostics: self.unit.diagnostics.len(),
             returns: self.returns.clone(),
             sites: self.unit.module.sites.len(),
+            funcs: self.unit.module.funcs.len(),
         }
     }
 
@@ -256,9 +277,15 @@ impl Lower<'_, '_> {
             frame.wanted = wanted;
             frame.early = early;
         }
-        self.unit.diagnostics.truncate(mark.diagnostics);
+        let since = self.unit.diagnostics.split_off(mark.diagnostics);
+        let is_said = |report: &Diagnostic| report.is_warning && self.unit.module.funcs.len() > mark.funcs;
+        let kept = since.into_iter().filter(is_said).collect::<Vec<_>>();
+        self.unit.diagnostics.extend(kept);
         self.returns = mark.returns;
-        self.unit.module.sites.truncate(mark.sites);
+        // Functions that were lowered meanwhile stay, and with them their sites.
+        if self.unit.module.funcs.len() == mark.funcs {
+            self.unit.module.sites.truncate(mark.sites);
+        }
     }
 
     /// A name that the body does not set: the closure, the globals, Python's builtins, the kernel library.

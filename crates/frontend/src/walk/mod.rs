@@ -12,6 +12,7 @@
 //! one walk; a loop whose literals turn out to need another type is walked again. Where a dialect means something of
 //! its own by a construct, its [`Rules`](crate::rules::Rules) are asked.
 
+mod after_loop;
 mod argument;
 mod assign;
 mod attribute;

@@ -5,9 +5,9 @@
 //! another (`s = 0.0; for …: s += x64`). A name first set inside and read after the loop is carried too, where the
 //! loop surely sets it.
 
-use super::branch::{Joined, union};
+use super::branch::Joined;
 use super::iterate::Sequence;
-use super::lower::{Binding, Carried, LoopFrame, Lower, Names, Result};
+use super::lower::{Binding, Carried, LoopFrame, Lower, Result};
 use super::operand::Operand;
 use super::scan;
 use crate::HostValue;
@@ -51,9 +51,11 @@ pub(crate) enum Head<'a> {
 
 /// What earlier walks found out.
 #[derive(Default)]
-struct Findings {
+pub(super) struct Findings {
     wanted: Vec<(String, Joined)>,
     late: Vec<(String, Joined)>,
+    /// Names that are of several kinds, and are not carried.
+    pub(super) forgotten: Vec<String>,
 }
 
 impl Lower<'_, '_> {
@@ -137,17 +139,20 @@ impl Lower<'_, '_> {
             let mark = self.mark();
             let before = self.names.clone();
             let (frame, inst) = self.walk(plan, &findings)?;
-            let late = self.late_names(plan, &frame, &before);
-            if late.is_empty() && frame.wanted.is_empty() {
+            let late = self.late_names(plan, &frame, &before, &findings);
+            if late.is_empty() && frame.wanted.is_empty() && frame.forgotten.is_empty() {
                 for (name, at) in &frame.early {
                     self.unknown_name(name, *at);
                 }
-            }
-            if frame.wanted.is_empty() && late.is_empty() {
                 self.leave(plan, &frame, inst, before);
                 return Ok(());
             }
             self.rewind(mark);
+            for (name, why, at) in frame.forgotten {
+                self.names.set(&name, Binding::Open(why, at));
+                findings.late.retain(|(known, _)| *known != name);
+                findings.forgotten.push(name);
+            }
             findings.wanted.extend(frame.wanted);
             findings.late.extend(late);
         }
@@ -168,14 +173,22 @@ impl Lower<'_, '_> {
                     initial.push(self.zero(ty));
                 }
                 let name = name.clone();
-                frame.carried.push(Carried { name, joined, literal_of: None, param: None, is_late: true });
+                frame.carried.push(Carried {
+                    name,
+                    joined,
+                    literal_of: None,
+                    param: None,
+                    is_late: true,
+                    is_open: true,
+                });
             } else if let Some(Binding::Is(operand)) = self.names.get(name).cloned()
                 && let Some(joined) = wanted.or_else(|| self.carried_form(&operand))
                 && self.coerce(&operand, &joined, plan.span, &mut initial)
             {
                 let depth = self.loops.len();
                 let literal_of = if Self::is_literal(&operand) { Some(depth) } else { self.open_literal(&operand) };
-                frame.carried.push(Carried { name: name.clone(), joined, literal_of, param: None, is_late: false });
+                let (name, is_open) = (name.clone(), self.names.doubt(name).is_some());
+                frame.carried.push(Carried { name, joined, literal_of, param: None, is_late: false, is_open });
             }
         }
         let types: Vec<Type> = frame.carried.iter().flat_map(|carried| carried.joined.types()).collect();
@@ -206,12 +219,17 @@ impl Lower<'_, '_> {
             if let Some(frame) = self.loops.last_mut() {
                 frame.carried[i].param = operand.as_value();
             }
-            if carried.is_late && !self.rules.is_unset_zero {
-                let line = self.line_of(plan.span);
-                let text = format!("`{}` is not set in the first round of the loop on line {line}", carried.name);
-                self.names.set(&carried.name, Binding::Open(text, plan.span));
-            } else {
-                self.bind_carried(&carried.name, operand, &before);
+            let doubt = match carried.is_late {
+                true => {
+                    let line = self.line_of(plan.span);
+                    let text = format!("`{}` is not set in the first round of the loop on line {line}", carried.name);
+                    Some((text, plan.span))
+                }
+                false => self.names.doubt(&carried.name).cloned(),
+            };
+            self.bind_carried(&carried.name, operand, &before);
+            if let Some(doubt) = doubt {
+                self.names.set_doubt(&carried.name, doubt);
             }
         }
         match (&plan.head, induction) {
@@ -265,9 +283,15 @@ impl Lower<'_, '_> {
                 }
                 Some(Binding::Is(operand)) if self.coerce(operand, &carried.joined, span, &mut values) => continue,
                 Some(Binding::Is(operand)) => self.changed_type(carried, operand, span),
-                Some(Binding::Open(text, at)) if !carried.is_late && !self.rules.is_unset_zero => {
+                Some(Binding::Open(text, at)) if carried.is_open => {
+                    let forgotten = (carried.name.clone(), text.clone(), *at);
+                    if let Some(frame) = self.loops.last_mut() {
+                        frame.forgotten.push(forgotten);
+                    }
+                }
+                Some(Binding::Open(text, at)) => {
                     let (text, at) = (text.clone(), *at);
-                    let report = self.report("maybe-unset", span, text.clone()).also(at, "this condition");
+                    let report = self.report("mixed-kinds", span, text.clone()).also(at, "this condition");
                     self.emit(report);
                 }
                 _ => {}
@@ -313,6 +337,12 @@ impl Lower<'_, '_> {
         };
         let is = self.describe(operand);
         let message = format!("`{}` is {was} before the loop and {is} after a round", carried.name);
+        if carried.is_open
+            && let Some(frame) = self.loops.last_mut()
+        {
+            frame.forgotten.push((carried.name.clone(), message, span));
+            return;
+        }
         let report = self.report("type-mismatch", span, message).help("give it one type before the loop");
         self.emit(report);
     }
@@ -349,85 +379,6 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// Names that the loop sets first, that are read after it, and that are surely set wherever it ends.
-    fn late_names(&self, plan: &Plan<'_>, frame: &LoopFrame, before: &Names) -> Vec<(String, Joined)> {
-        let exits: Vec<&Names> = match &plan.head {
-            Head::For { .. } if plan.is_sure => frame.breaks.iter().chain(&frame.rounds).collect(),
-            Head::While(_) if plan.is_sure => frame.breaks.iter().collect(),
-            _ if self.rules.is_unset_zero => frame.breaks.iter().chain(&frame.rounds).collect(),
-            _ => return Vec::new(),
-        };
-        let mut late = Vec::new();
-        for name in &plan.changed {
-            let is_carried = frame.carried.iter().any(|carried| carried.name == *name);
-            let is_read = self.reads.iter().any(|(read, at)| read == name && *at >= plan.end)
-                || self.loops.iter().chain([frame]).flat_map(|frame| &frame.early).any(|(read, _)| read == name);
-            if is_carried || !is_read || matches!(before.get(name), Some(Binding::Is(_))) {
-                continue;
-            }
-            let bindings = exits.iter().map(|names| match names.get(name) {
-                Some(Binding::Is(operand)) => Some(operand),
-                _ => None,
-            });
-            // Where what is not set is 0, the exits that set the name decide its type.
-            let bindings: Option<Vec<&Operand>> = match self.rules.is_unset_zero {
-                true => Some(bindings.flatten().collect()),
-                false => bindings.collect(),
-            };
-            if let Some(operands) = bindings.filter(|operands| !operands.is_empty())
-                && let Some(joined) = self.late_form(&operands)
-                && !joined.types().is_empty()
-            {
-                late.push((name.clone(), joined));
-            }
-        }
-        late
-    }
-
-    fn late_form(&self, operands: &[&Operand]) -> Option<Joined> {
-        match self.join(operands)? {
-            Joined::Same(operand) if self.rules.is_unset_zero => self.carried_form(&operand),
-            joined => Some(joined),
-        }
-    }
-
-    /// Sets the names after the loop.
-    fn leave(&mut self, plan: &Plan<'_>, frame: &LoopFrame, inst: InstId, before: Names) {
-        let results = self.func.inst(inst).results.clone();
-        let mut results = results.into_iter();
-        let inside = union(frame.breaks.iter().chain(&frame.rounds));
-        self.names = before.clone();
-        for carried in &frame.carried {
-            let operand = carried.joined.rebuild(&mut results);
-            self.bind_carried(&carried.name, operand, &before);
-        }
-        let line = self.line_of(plan.span);
-        for name in inside {
-            let is_carried = frame.carried.iter().any(|carried| carried.name == name);
-            if is_carried || !plan.changed.contains(&name) {
-                if self.names.get(&name).is_none() {
-                    let text = format!("`{name}` is not set where the loop on line {line} runs no round");
-                    self.names.set(&name, Binding::Open(text, plan.span));
-                }
-                continue;
-            }
-            let open = match self.names.get(&name) {
-                Some(Binding::Is(_)) => {
-                    format!("`{name}` is changed by the loop on line {line} to something of another kind")
-                }
-                _ => format!("`{name}` is not set where the loop on line {line} runs no round"),
-            };
-            self.names.set(&name, Binding::Open(open, plan.span));
-        }
-        // `while True` without a `break` never ends.
-        if let Head::While(test) = plan.head
-            && is_true(test)
-            && frame.breaks.is_empty()
-        {
-            self.unreachable();
-        }
-    }
-
     /// A zero of any type: zeroed components, null arrays.
     pub(crate) fn zero(&mut self, ty: Type) -> Value {
         if let Some((elem, _)) = ty.as_tile() {
@@ -453,7 +404,7 @@ impl Lower<'_, '_> {
     }
 }
 
-fn is_true(test: &Expr) -> bool {
+pub(super) fn is_true(test: &Expr) -> bool {
     match test {
         Expr::BooleanLiteral(literal) => literal.value,
         Expr::NumberLiteral(literal) => {

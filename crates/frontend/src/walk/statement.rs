@@ -43,10 +43,7 @@ impl Lower<'_, '_> {
                 self.if_statement(stmt);
                 Ok(())
             }
-            Stmt::For(_) | Stmt::While(_)
-                if self.rules.is_unset_zero
-                    && let Some(plain) = super::loop_else::without_else(stmt) =>
-            {
+            Stmt::For(_) | Stmt::While(_) if let Some(plain) = super::loop_else::without_else(stmt) => {
                 self.body(&plain);
                 Ok(())
             }
@@ -67,12 +64,12 @@ impl Lower<'_, '_> {
             }
             Stmt::Assert(stmt) => self.assertion(stmt),
             Stmt::Pass(_) => Ok(()),
-            Stmt::Delete(_) if self.rules.is_unset_zero => Ok(()),
+            Stmt::Delete(_) => Ok(()),
             Stmt::FunctionDef(def) if self.rules.has_inner_functions => {
                 super::closure::define(self, def);
                 Ok(())
             }
-            Stmt::Raise(stmt) if self.rules.is_unset_zero => self.raise(stmt),
+            Stmt::Raise(stmt) if self.rules.has_raise => self.raise(stmt),
             _ => Err(self.unsupported_statement(stmt)),
         }
     }

@@ -68,15 +68,24 @@ impl<'h> Unit<'h> {
 
     /// The verified module, or the mistakes.
     pub(crate) fn finish(mut self, result: Result<()>) -> std::result::Result<Lowered, Rejected> {
-        if result.is_err() || !self.diagnostics.is_empty() {
-            let mut seen: Vec<Diagnostic> = Vec::new();
-            for diagnostic in self.diagnostics.drain(..) {
-                if !seen.contains(&diagnostic) {
-                    seen.push(diagnostic);
-                }
+        let mut seen: Vec<Diagnostic> = Vec::new();
+        for diagnostic in self.diagnostics.drain(..) {
+            // One path is warned of where it is met first.
+            let is_known = |known: &Diagnostic| match diagnostic.is_warning {
+                true => (&known.message, &known.label) == (&diagnostic.message, &diagnostic.label),
+                false => *known == diagnostic,
+            };
+            if !seen.iter().any(is_known) {
+                seen.push(diagnostic);
             }
-            assert!(!seen.is_empty(), "lowering failed without a report");
-            return Err(Rejected { diagnostics: seen, sources: self.sources });
+        }
+        let (warnings, errors): (Vec<_>, Vec<_>) = seen.into_iter().partition(|diagnostic| diagnostic.is_warning);
+        if result.is_err() || !errors.is_empty() {
+            assert!(!errors.is_empty(), "lowering failed without a report");
+            return Err(Rejected { diagnostics: errors, sources: self.sources });
+        }
+        for warning in &warnings {
+            self.host.warn(diagnostics::render(warning, &self.sources));
         }
         if let Err(errors) = ir::verify::verify(&self.module) {
             let text = ir::print::print_module(&self.module);
@@ -299,7 +308,7 @@ impl<'h> Unit<'h> {
         let refs = lower.refs.iter().map(|(_, ty)| *ty).collect::<Vec<_>>();
         let mut func = lower.func;
         func.results = [types.clone(), refs].concat();
-        if self.diagnostics.len() > n_before {
+        if self.diagnostics[n_before..].iter().any(|diagnostic| !diagnostic.is_warning) {
             return Err(super::Reported);
         }
         Ok(Walked::Done(func, Returns { types, is_tuple }))

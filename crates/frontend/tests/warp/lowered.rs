@@ -9,7 +9,21 @@ pub(crate) fn lower(text: &str, options: &Options) -> Result<ir::Module, String>
 }
 
 pub(crate) fn lower_named(text: &str, name: &str, options: &Options) -> Result<ir::Module, String> {
-    let host = TableHost::new("t.py", text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    lower_by(&host_of(text), name, options)
+}
+
+fn host_of(text: &str) -> TableHost {
+    TableHost::new("t.py", text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// What is said of a kernel that is accepted.
+pub(crate) fn warnings(params: &str, body: &str) -> String {
+    let host = host_of(&kernel(params, body));
+    lower_by(&host, "k", &Options::default()).unwrap_or_else(|reports| panic!("{reports}"));
+    host.warnings.take().join("\n\n")
+}
+
+fn lower_by(host: &TableHost, name: &str, options: &Options) -> Result<ir::Module, String> {
     let kernel = host.find(name).expect("the text has the kernel");
     let source = host.source(kernel).expect("a kernel has a source");
     let types: Vec<Type> = source
@@ -20,7 +34,7 @@ pub(crate) fn lower_named(text: &str, name: &str, options: &Options) -> Result<i
             _ => panic!("`{}` needs an exact type", param.name),
         })
         .collect();
-    match lower_kernel(&host, kernel, &types, options) {
+    match lower_kernel(host, kernel, &types, options) {
         Ok(lowered) => Ok(lowered.module),
         Err(rejected) => {
             let reports = rejected.diagnostics.iter().map(|report| diagnostics::render(report, &rejected.sources));

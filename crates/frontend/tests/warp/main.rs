@@ -7,4 +7,5 @@ mod operators;
 mod places;
 mod random;
 mod subscripts;
+mod unset;
 mod unsupported;

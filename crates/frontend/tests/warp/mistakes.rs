@@ -207,22 +207,6 @@ fn names_that_are_not_defined() {
 }
 
 #[test]
-fn a_name_set_on_one_path() {
-    assert_snapshot!(errors("a: wp.array(dtype=float), n: int", "if n > 0:\n    z = 1.0\na[0] = z"), @r"
-    error[maybe-unset]: `z` may not be set here
-      --> t.py:4:12
-       |
-    4  |     a[0] = z
-       |            ^ `z` is not set where the condition on line 2 is false
-      ::: t.py:2:8
-       |
-    2  |     if n > 0:
-       |        ----- this decides
-       = help: give `z` a value on every path, for example before the branch or loop
-    ");
-}
-
-#[test]
 fn a_mistyped_global_is_found() {
     assert_snapshot!(errors_in("STEEPNESS = 2.0\ndef k(a: wp.array(dtype=float)):\n    a[0] = STEPNESS\n"), @r"
     error[unknown-name]: `STEPNESS` is not defined
