@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
-from gridstride.compat import numba_names, texts, words
+from gridstride.compat import numba_names, real_numba, texts, words
 from gridstride.compat.absent import AbsentModule
 
 _ALIASES = {"warp": "gridstride"}
@@ -40,7 +40,7 @@ class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
         head, _, rest = fullname.partition(".")
-        if head not in self.aliases:
+        if head not in self.aliases or head == "numba" and real_numba.has(fullname):
             return None
         name = f"{self.aliases[head]}.{rest}" if rest else self.aliases[head]
         name = numba_names.MODULES.get(fullname, name)
@@ -119,6 +119,7 @@ def install() -> None:
         except ModuleNotFoundError:
             continue
     sys.meta_path.insert(0, _Alias(aliases))
+    real_numba.install()
     texts.install()
     words.install()
     import gridstride

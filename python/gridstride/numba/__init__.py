@@ -58,5 +58,18 @@ def jit(signature_or_function: Any = None, **options: Any) -> Any:
 
 
 njit = jit
+prange = range
 
-__all__ = ["config", "cuda", "errors", "from_dtype", "guvectorize", "jit", "njit", "typeof", "types", "vectorize"]
+__all__ = [
+    "config",
+    "cuda",
+    "errors",
+    "from_dtype",
+    "guvectorize",
+    "jit",
+    "njit",
+    "prange",
+    "typeof",
+    "types",
+    "vectorize",
+]

@@ -12,6 +12,7 @@ def normalize(signature: Any) -> tuple[tuple[types.Type, ...], types.Type | None
     if isinstance(signature, str):
         names = {name: value for name, value in vars(types).items() if not name.startswith("_")}
         signature = eval(signature, {"__builtins__": {}}, names)
+    signature = _of_numba(signature)
     if isinstance(signature, types.Signature):
         return signature.args, signature.return_type
     if isinstance(signature, tuple):
@@ -24,4 +25,19 @@ def normalize(signature: Any) -> tuple[tuple[types.Type, ...], types.Type | None
 
 def is_signature(value: Any) -> bool:
     """Whether a value is a signature rather than a function or a list of signatures."""
-    return isinstance(value, str | tuple | types.Signature)
+    return isinstance(value, str | tuple | types.Signature) or _is_numba(value)
+
+
+def _is_numba(value: Any) -> bool:
+    return type(value).__module__ == "numba.core.typing.templates" and hasattr(value, "return_type")
+
+
+def _of_numba(value: Any) -> Any:
+    """A signature of Numba's own as one of ours; others as they are."""
+    if _is_numba(value):
+        return types.Signature(_ours(value.return_type), tuple(map(_ours, value.args)))
+    return tuple(map(_ours, value)) if isinstance(value, tuple) else value
+
+
+def _ours(ty: Any) -> Any:
+    return getattr(ty, "__gs_numba__", ty)
