@@ -278,8 +278,8 @@ def set_by_a_loop(a: wp.array(dtype=int), n: int, out: wp.array(dtype=int)):
     for i in range(n):
         last = at(a, i)
         if i > 0:
-            out[i] = before
-        before = last
+            out[i] = before  # noqa: F821
+        before = last  # noqa: F841
     out[0] = last
 
 
