@@ -269,7 +269,11 @@ impl Tiles<'_> {
             let element = self.get(inst.operands[0], index);
             return self.plan.replaced.set(inst.result(), element);
         }
-        let array = self.array(self.func.ty(inst.result()));
+        let ty = self.func.ty(inst.result());
+        let array = self.array(ty);
+        // The last block along a launch may have fewer threads: what they would give is 0.
+        let zero = self.zero(self.func.ty(inst.operands[0]));
+        self.each(ty.n_elements(), &mut |tiles, at| tiles.b().store(array, &[at], &[], &[], zero));
         self.b().store(array, &[index], &[], &[], inst.operands[0]);
         self.reps.insert(inst.result(), Rep::Memory(array));
     }
