@@ -53,6 +53,9 @@ def test_page(page, tmp_path, monkeypatch):
     file = tmp_path / f"{Path(page).stem}.py"
     file.write_text("".join(source), encoding="utf-8")
 
+    if file.stem == "cupy" and wp.is_cuda_available():
+        # CuPy's arrays are on the GPU where there is one, and its kernels do not take NumPy's.
+        wp.set_device("cuda")
     module = types.ModuleType(f"page_{file.stem}")
     module.__file__ = str(file)
     monkeypatch.setitem(sys.modules, module.__name__, module)

@@ -17,7 +17,8 @@ fn check_program(numbers: &[u32], on_cpu: bool) -> Result<(), TestCaseError> {
     let (module, inputs) = program(numbers);
     ir::verify::verify(&module).map_err(|errors| TestCaseError::fail(ir::verify::report(&module, &errors)))?;
     match gradient::check(&module, &inputs, &threads(THREADS), Tolerance::DOUBLE, on_cpu) {
-        Ok(n) => prop_assert!(n > 0),
+        // Near kinks alone there is nothing to compare: another program is made, and too many of these fail the test.
+        Ok(n) => prop_assume!(n > 0),
         // The count of rounds may depend on what the program overwrites.
         Err(report) if report.contains("depends on what is read or written here") => {}
         Err(report) => return Err(TestCaseError::fail(report)),

@@ -66,9 +66,12 @@ const BLOCKS: &[&str] = &[
     include_str!("../../../../tests/filetests/blocks/warps.ir"),
 ];
 
+/// A filetest of ops over several numbers at once.
+const MASKS: &[&str] = &[include_str!("../../../../tests/filetests/run/masks.ir")];
+
 #[test]
 fn every_op_is_exercised() {
-    let texts = [composite::TEXTS, control::TEXTS, memory::TEXTS, launch::TEXTS, BLOCKS].concat();
+    let texts = [composite::TEXTS, control::TEXTS, memory::TEXTS, launch::TEXTS, BLOCKS, MASKS].concat();
     let mut seen: BTreeSet<Op> = scalar::ops();
     for text in texts {
         seen.extend(module(text).funcs.iter().flat_map(|func| func.insts.iter().map(|inst| inst.op)));
