@@ -1,12 +1,12 @@
 //! Kernels over real memory, with packed arguments as compiled code takes them.
 
-use crate::module;
+use crate::{check, module};
 use interp::{InterpValue, Program, UNCHECKED, launch, pack};
 use ir::{FuncRef, Type};
 use runtime::{Fault, FaultRecord, LaunchBounds};
 use std::sync::Mutex;
 
-pub(crate) const TEXTS: &[&str] = &[SAXPY, INDEX, FAILS, PRINTS, SUM, EACH, UNCHECKED_STORE];
+pub(crate) const TEXTS: &[&str] = &[SAXPY, INDEX, FAILS, PRINTS, SUM, EACH, UNCHECKED_STORE, PLACES];
 
 const SAXPY: &str = "
 kernel @saxpy(v0: f32, v1: array<f32, 1>, v2: array<f32, 1>) {
@@ -205,4 +205,24 @@ fn values_go_through_bytes() {
     assert_eq!(value.to_bytes(), [1, 0, 0, 0x3c, 0, 0x40, 0, 0xc0, 0xff, 0x7b]);
     assert_eq!(InterpValue::from_bytes(ty, &value.to_bytes()), value);
     assert_eq!(value.to_string(), "(true, (1.0, 2.0, -2.0, 65504.0))");
+}
+
+const PLACES: &str = "
+func @spare() -> (f32, i64, bool) {
+  v0: u64 = spare_memory
+  v1: i64 = const 2
+  v2: array<f32, 1> = array_from_address v0, v1
+  v3: array<f32, 1> = with_adjoint v2, v2
+  v4: i64 = const 1
+  v5: f32 = load v3[v4]
+  v6: i64 = extent v3 {0}
+  v7: bool = on_host
+  return v5, v6, v7
+}
+; @spare() == 0.0, 2, true
+";
+
+#[test]
+fn memory_of_nobody_and_the_place_that_a_kernel_runs_on() {
+    check(PLACES);
 }

@@ -235,18 +235,6 @@ func @extents(v0: u64, v1: i64, v2: i64) -> (i64, i64, u64, bool) {
 }
 ; @extents(0, 2, 3) == 2, 3, 0, true
 ; @extents(64, 2, 3) == 2, 3, 64, false
-func @spare() -> (f32, i64, bool) {
-  v0: u64 = spare_memory
-  v1: i64 = const 2
-  v2: array<f32, 1> = array_from_address v0, v1
-  v3: array<f32, 1> = with_adjoint v2, v2
-  v4: i64 = const 1
-  v5: f32 = load v3[v4]
-  v6: i64 = extent v3 {0}
-  v7: bool = on_host
-  return v5, v6, v7
-}
-; @spare() == 0.0, 2, true
 func @wrap(v0: i64) -> (i64, i64) {
   v1: array<f32, 2> = local_array {3, 5}
   v2: i64 = wrap_index v1, v0 {0}
