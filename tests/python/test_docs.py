@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import gridstride as wp
+from gridstride.numba.cuda import _devices
 
 pytestmark = pytest.mark.cpu
 
@@ -53,8 +54,8 @@ def test_page(page, tmp_path, monkeypatch):
     file = tmp_path / f"{Path(page).stem}.py"
     file.write_text("".join(source), encoding="utf-8")
 
-    if file.stem == "cupy" and wp.is_cuda_available():
-        # CuPy's arrays are on the GPU where there is one, and its kernels do not take NumPy's.
+    if file.stem == "cupy" and _devices.gpu() is not None:
+        # A process keeps its arrays in CuPy's style where the first one was, and that page has Warp's beside them.
         wp.set_device("cuda")
     module = types.ModuleType(f"page_{file.stem}")
     module.__file__ = str(file)

@@ -165,3 +165,27 @@ def test_what_is_not_read_is_refused_where_it_is_called(text, message):
     with pytest.raises(RuntimeError) as raised:
         wp.launch(kernel, dim=1)
     assert "the C++ text of `wrong`" in str(raised.value) and message in str(raised.value)
+
+
+@wp.func_native("WP_TILE_SYNC();")
+def wait(): ...
+
+
+@wp.kernel
+def doubled(a: wp.array(dtype=float)):
+    t = wp.tile_load(a, shape=4)
+    wait()
+    wp.tile_store(a, t + t)
+
+
+def test_a_block_of_one_thread_has_nobody_to_wait_for():
+    a = wp.ones(4, dtype=float, device="cpu")
+    wp.launch_tiled(doubled, dim=1, inputs=[a], block_dim=32, device="cpu")
+    assert a.numpy().tolist() == [2.0] * 4
+
+
+def test_several_threads_cannot_wait_in_text(monkeypatch):
+    monkeypatch.setattr(wp.config, "enable_cpu_blocks", True)
+    a = wp.ones(4, dtype=float, device="cpu")
+    with pytest.raises(RuntimeError, match=r"`WP_TILE_SYNC` in C\+\+ text works in blocks of one thread"):
+        wp.launch_tiled(doubled, dim=1, inputs=[a], block_dim=32, device="cpu")

@@ -46,6 +46,12 @@ _CONSTANTS = {
 }  # fmt: skip
 
 
+def _refuse_barrier() -> None:
+    raise NotImplementedError(
+        "`WP_TILE_SYNC` in C++ text works in blocks of one thread: operations on tiles wait for each other without it"
+    )
+
+
 class Expressions:
     """A reader of expressions. `names` are the variables that are known, by their names in C."""
 
@@ -318,8 +324,10 @@ class Expressions:
         if name in _ATOMICS:
             return self._atomic(_ATOMICS[name])
         args = self._arguments()
-        if name in ("WP_TILE_SYNC",):
-            return Typed("pass", types.VOID)
+        if name == "WP_TILE_SYNC":
+            # A block of one thread, as on the CPU, has nobody to wait for.
+            self.scope["wp_refuse_barrier"] = _refuse_barrier
+            return Typed("if wp.block_dim() > 1: wp.static(wp_refuse_barrier())", types.VOID)
         if name in ("printf",):
             return Typed(f"wp.printf({', '.join(arg.text for arg in args)})", types.VOID)
         is_single = name.endswith("f") and name[:-1] in _MATH
