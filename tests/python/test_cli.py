@@ -1,12 +1,13 @@
 """The command `gridstride`, as a user calls it."""
 
+import os
 import subprocess
 import sys
 
 import pytest
 
 from gridstride import _native
-from gridstride.cli import Mistake, main
+from gridstride.cli import Mistake, facts, main
 from gridstride.cli.stages import parse_types
 
 PROGRAM = """
@@ -125,3 +126,15 @@ def test_quick_demo_checks_itself_and_draws(tmp_path):
     assert "heat_source" in result.stdout
     assert (tmp_path / "out" / "galaxy.png").is_file()
     assert (tmp_path / "out" / "box.png").is_file()
+
+
+def test_a_cache_that_others_write_to_is_counted(monkeypatch, tmp_path):
+    (tmp_path / "kept").write_bytes(b"12345")
+
+    class Gone:
+        def is_file(self):
+            raise FileNotFoundError("another process has renamed it")
+
+    entries = [Gone(), *os.scandir(tmp_path)]
+    monkeypatch.setattr("gridstride.cli.facts.os.scandir", lambda folder: entries)
+    assert list(facts._sizes(str(tmp_path))) == [5]

@@ -1,7 +1,9 @@
 """What this installation is and what it runs on, as rows of name and value."""
 
+import contextlib
 import os
 import platform
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -39,9 +41,17 @@ def processor() -> str:
     return platform.processor() or platform.machine()
 
 
+def _sizes(folder: str) -> Iterator[int]:
+    """Bytes of each file of a folder. Other processes write to it meanwhile: what is gone by then does not count."""
+    for entry in os.scandir(folder):
+        with contextlib.suppress(FileNotFoundError):
+            if entry.is_file():
+                yield entry.stat().st_size
+
+
 def cache() -> str:
     folder = wp.config.cache_dir()
     if folder is None:
         return "off"
-    sizes = [entry.stat().st_size for entry in os.scandir(folder) if entry.is_file()] if os.path.isdir(folder) else []
+    sizes = list(_sizes(folder)) if os.path.isdir(folder) else []
     return f"{folder}, {len(sizes)} files, {sum(sizes) / 1024:.0f} KiB"
