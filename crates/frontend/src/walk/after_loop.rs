@@ -25,11 +25,6 @@ impl Lower<'_, '_> {
         before: &Names,
         findings: &Findings,
     ) -> Vec<(String, Joined)> {
-        let exits: Vec<&Names> = match &plan.head {
-            Head::For { .. } if plan.is_sure => frame.breaks.iter().chain(&frame.rounds).collect(),
-            Head::While(_) if plan.is_sure => frame.breaks.iter().collect(),
-            _ => frame.breaks.iter().chain(&frame.rounds).collect(),
-        };
         let mut late = Vec::new();
         for name in &plan.changed {
             let is_carried = frame.carried.iter().any(|carried| carried.name == *name);
@@ -43,7 +38,7 @@ impl Lower<'_, '_> {
                 continue;
             }
             // The exits that set the name decide its type.
-            let bindings = exits.iter().filter_map(|names| names.get(name)).map(|binding| match binding {
+            let bindings = exits(plan, frame).filter_map(|names| names.get(name)).map(|binding| match binding {
                 Binding::Is(operand) => Some(operand),
                 Binding::Open(..) | Binding::Failed => None,
             });
@@ -119,11 +114,15 @@ impl Lower<'_, '_> {
         if !plan.is_sure {
             return Some((format!("`{name}` is not set where the loop on line {line} runs no round"), plan.span));
         }
-        let exits =
-            || frame.breaks.iter().chain(if let Head::For { .. } = plan.head { &frame.rounds[..] } else { &[] });
-        match exits().any(|names| names.get(name).is_none()) {
+        match exits(plan, frame).any(|names| names.get(name).is_none()) {
             true => Some((format!("`{name}` is not set wherever the loop on line {line} ends"), plan.span)),
-            false => exits().find_map(|names| names.doubt(name).cloned()),
+            false => exits(plan, frame).find_map(|names| names.doubt(name).cloned()),
         }
     }
+}
+
+/// The names wherever the loop may end: at each `break`, and after a round unless it is a `while True`.
+fn exits<'f>(plan: &Plan<'_>, frame: &'f LoopFrame) -> impl Iterator<Item = &'f Names> {
+    let is_endless = matches!(plan.head, Head::While(_)) && plan.is_sure;
+    frame.breaks.iter().chain(if is_endless { &[] } else { &frame.rounds[..] })
 }

@@ -61,10 +61,6 @@ pub(super) struct Findings {
 impl Lower<'_, '_> {
     pub(crate) fn while_statement(&mut self, stmt: &StmtWhile) -> Result<()> {
         let span = self.span_of(&*stmt.test);
-        if let Some(first) = stmt.orelse.first() {
-            let span = self.span_of(first);
-            return Err(self.error("unsupported-syntax", span, "`else` on a loop is not supported in kernels"));
-        }
         let plan = Plan {
             body: &stmt.body,
             changed: self.changed_names(&stmt.body, Some(&stmt.test), None),
@@ -77,10 +73,6 @@ impl Lower<'_, '_> {
     }
 
     pub(crate) fn for_statement(&mut self, stmt: &StmtFor) -> Result<()> {
-        if let Some(first) = stmt.orelse.first() {
-            let span = self.span_of(first);
-            return Err(self.error("unsupported-syntax", span, "`else` on a loop is not supported in kernels"));
-        }
         if let Some((call, reversed)) = self.range_call(&stmt.iter) {
             return self.for_range(stmt, call, reversed);
         }
